@@ -1,0 +1,97 @@
+"""Where plugins register their parts. Hooks register; `wer.contracts` do the work.
+
+A plugin is a module named in the entry-point group ``wer`` whose functions are marked
+with `hookimpl`. Import torch, docker and the like inside a factory: ``wer --help`` runs
+these hooks too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import pluggy
+
+from wer.contracts import Environment, Executor, Model, Optimizer, OptimizerSetup, Sandbox, Verifier
+from wer.records import Json, PhaseOutcome, Rollout
+
+hookspec = pluggy.HookspecMarker("wer")
+hookimpl = pluggy.HookimplMarker("wer")
+
+Options: TypeAlias = Mapping[str, Json]
+
+
+@hookspec
+def wer_environments() -> Mapping[str, Callable[[Options], Environment]]:  # type: ignore[empty-body]
+    """Offer environments, by the name users give to ``--env``.
+
+    Called once, when WER starts. Every plugin's answer is merged; two plugins
+    offering one name is a `PluginError` naming both. The same holds for the other
+    five offering hooks.
+
+    Returns:
+        Factories keyed by name; each gets the user's table ``[environment.NAME]``.
+    """
+
+
+@hookspec
+def wer_verifiers() -> Mapping[str, Callable[[], Verifier]]:  # type: ignore[empty-body]
+    """Offer verifiers, by the name users give to ``--verifier``. Called once.
+
+    Returns:
+        Factories keyed by name.
+    """
+
+
+@hookspec
+def wer_executors() -> Mapping[str, Callable[[Model, Options], Executor]]:  # type: ignore[empty-body]
+    """Offer executors: ways to run a frozen agent around a model. Called once.
+
+    Returns:
+        Factories keyed by name; each gets the metered model of the executor's role
+        and the user's table ``[executor_options]``.
+    """
+
+
+@hookspec
+def wer_optimizers() -> Mapping[str, Callable[[OptimizerSetup], Optimizer]]:  # type: ignore[empty-body]
+    """Offer optimizers, by the name users give to ``--backend``. Called once.
+
+    Returns:
+        Factories keyed by name.
+    """
+
+
+@hookspec
+def wer_models() -> Mapping[str, Callable[[str], Model]]:  # type: ignore[empty-body]
+    """Offer model providers: ``PROVIDER/rest`` goes to the factory named PROVIDER.
+
+    Called once.
+
+    Returns:
+        Factories keyed by provider; each gets the text after the first slash,
+        ``name[@url]``.
+    """
+
+
+@hookspec
+def wer_sandboxes() -> Mapping[str, Callable[[], Sandbox]]:  # type: ignore[empty-body]
+    """Offer sandboxes, by the name users give to ``--sandbox``. Called once.
+
+    Returns:
+        Factories keyed by name.
+    """
+
+
+@hookspec
+def wer_rollout_finished(rollout: Rollout, cached: bool) -> None:
+    """Observe a rollout that was judged and stored. Called in the driver, once each.
+
+    Args:
+        cached: True when it was found in the store and cost nothing.
+    """
+
+
+@hookspec
+def wer_phase_finished(phase: int, outcome: PhaseOutcome) -> None:
+    """Observe the end of a training phase. Called in the driver, once a phase."""
