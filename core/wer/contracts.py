@@ -258,8 +258,16 @@ class Optimizer(Protocol):
         """
         ...
 
-    async def propose(self, state: RefinementState, k: int, seed: int) -> Sequence[Candidate]:
-        """Write k revisions without learning anything (inference) [Eq. 2]."""
+    async def propose(
+        self, states: Sequence[RefinementState], k: int, seed: int
+    ) -> Sequence[Sequence[Candidate]]:
+        """Write k revisions for each state, without learning anything (inference) [Eq. 2].
+
+        Several states at once, because a policy in memory samples them in one batch.
+
+        Returns:
+            A group of k candidates a state, in the order of the states.
+        """
         ...
 
     def save(self, folder: Path) -> None:

@@ -1,0 +1,33 @@
+"""Prints a forecast: rollouts, calls and tokens a role, and what the test split can show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from wer.configuration import RunConfig
+from wer.forecast import ASSUMPTIONS, forecast
+from wer.opening import Domain
+from wer.statistics import smallest_detectable_difference
+
+
+def print_forecast(console: Console, config: RunConfig, domains: Sequence[Domain]) -> None:
+    """Print what the run will cost at most, and the smallest difference that it can show."""
+    ahead = forecast(config, domains)
+    table = Table(title="Forecast (at most)", title_justify="left")
+    for heading in ("role", "model", "calls", "tokens"):
+        table.add_column(heading, justify="left" if heading in ("role", "model") else "right")
+    for role in ahead.roles:
+        table.add_row(role.role, role.model, f"{role.calls:,}", f"{role.tokens:,}")
+    console.print(table)
+    for stage, count in ahead.rollouts:
+        console.print(f"  {count:6,} rollouts  {stage}", highlight=False)
+    console.print(f"  {ahead.total:6,} rollouts in all; {ASSUMPTIONS}", highlight=False)
+    smallest = smallest_detectable_difference(ahead.test_tasks, config.evaluation.trials)
+    console.print(
+        f"  {ahead.test_tasks} test tasks x {config.evaluation.trials} trials: a difference below about "
+        f"{100 * smallest:.0f} points will not be told from noise (80 % power, 5 % level)",
+        highlight=False,
+    )

@@ -1,0 +1,332 @@
+"""The resolved configuration of a run: defaults, then preset, ``wer.toml``, ``--set``, options."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import attrs
+import tomli_w
+from attrs import Attribute, field, frozen
+
+from wer.errors import ConfigError
+from wer.records import Json
+from wer.tables import nearest, structure
+
+Condition: TypeAlias = Literal["none", "seed", "untrained", "refined"]
+
+__all__ = ["RunConfig", "from_toml", "presets", "resolve", "structure", "to_toml"]
+
+
+def _at_least(minimum: float, reason: str = "") -> Any:
+    def check(_: Any, attribute: Attribute[Any], value: float) -> None:
+        if not minimum <= value < math.inf:
+            because = f": {reason}" if reason else ""
+            raise ValueError(
+                f"{attribute.name} must be finite and at least {minimum}, got {value!r}{because}"
+            )
+
+    return check
+
+
+def _distinct(_: Any, attribute: Attribute[Any], value: Sequence[str]) -> None:
+    if not value:
+        raise ValueError(f"{attribute.name} is empty: name at least one")
+    for name in value:
+        if value.count(name) > 1:
+            raise ValueError(f"{attribute.name} names {name!r} twice: name each once")
+
+
+def _unit(_: Any, attribute: Attribute[Any], value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{attribute.name} must lie in 0..1, got {value!r}")
+
+
+@frozen(kw_only=True)
+class TrainingConfig:
+    """``[training]``: the schedule and the policy's sampling; the paper's settings by default.
+
+    Attributes:
+        k: Candidates a state [K].
+        n: Rollouts a candidate [n].
+        phases: Passes over the states [P].
+        states_per_phase: The most states that one phase works on; 0 is all.
+        top_k: 0 is no limit.
+    """
+
+    k: int = field(
+        default=4,
+        validator=_at_least(2, "an advantage compares the candidates of one group, and one has no peers"),
+    )
+    n: int = field(default=2, validator=_at_least(1))
+    phases: int = field(default=3, validator=_at_least(0))
+    states_per_phase: int = field(default=0, validator=_at_least(0))
+    temperature: float = field(default=0.95, validator=_at_least(0))
+    top_k: int = field(default=50, validator=_at_least(0))
+    max_prompt_tokens: int = field(default=19_000, validator=_at_least(1))
+    max_response_tokens: int = field(default=4_096, validator=_at_least(1))
+
+    def __attrs_post_init__(self) -> None:
+        if self.phases > 1 and self.n < 2:
+            raise ValueError(
+                f"n must be at least 2 when phases is {self.phases}, got {self.n}: the next phase starts "
+                "from candidates whose rollouts both passed and failed. Raise n, or set phases = 1."
+            )
+
+
+@frozen(kw_only=True)
+class RewardConfig:
+    """``[reward]``: what R_len allows and how R_fmt is annealed [Eq. 4].
+
+    Attributes:
+        reasoning_budget: Words of reasoning that R_len pays for in full.
+        fmt_weight_start: Weight of R_fmt in the first phase.
+        fmt_weight_end: Weight of R_fmt in the last phase.
+    """
+
+    reasoning_budget: int = field(default=300, validator=_at_least(1))
+    fmt_weight_start: float = field(default=1.0, validator=_unit)
+    fmt_weight_end: float = field(default=0.0, validator=_unit)
+
+
+@frozen(kw_only=True)
+class RefinementConfig:
+    """``[refinement]``: revisions on the training split once training is over.
+
+    Attributes:
+        rounds: The most revisions of one skill.
+        k: Candidates a round; the best by verdicts goes on.
+        n: Rollouts a candidate.
+    """
+
+    rounds: int = field(default=2, validator=_at_least(0))
+    k: int = field(default=1, validator=_at_least(1))
+    n: int = field(default=2, validator=_at_least(1))
+
+
+@frozen(kw_only=True)
+class MergeConfig:
+    """``[merge]``: one skill of many, a domain.
+
+    Attributes:
+        max_tokens: Of the merger's answer.
+        max_words: Of the merged skill, as the merger is asked to keep to.
+    """
+
+    max_tokens: int = field(default=4_096, validator=_at_least(1))
+    max_words: int = field(default=900, validator=_at_least(1))
+
+
+@frozen(kw_only=True)
+class EvaluationConfig:
+    """``[evaluation]``: Pass@1 on the test split.
+
+    Attributes:
+        trials: Rollouts a task under each condition.
+        conditions: What is compared: no skill, the seed skill, refinement by an
+            untrained optimizer, refinement by the trained one.
+        test_limit: The most test tasks a domain; 0 is all.
+    """
+
+    trials: int = field(default=3, validator=_at_least(1))
+    conditions: tuple[Condition, ...] = field(
+        default=("none", "seed", "untrained", "refined"), validator=_distinct
+    )
+    test_limit: int = field(default=0, validator=_at_least(0))
+
+
+@frozen(kw_only=True)
+class BudgetConfig:
+    """``[budget]``: caps over all roles of the run together; 0 is no cap.
+
+    Attributes:
+        max_tokens: Prompt and completion tokens.
+        max_cost: US dollars.
+    """
+
+    max_rollouts: int = field(default=0, validator=_at_least(0))
+    max_tokens: int = field(default=0, validator=_at_least(0))
+    max_cost: float = field(default=0.0, validator=_at_least(0))
+
+
+@frozen(kw_only=True)
+class LimitsConfig:
+    """``[limits]``: when a rollout counts as hung, and how often it is tried again.
+
+    Attributes:
+        rollout_timeout_s: Seconds for one rollout from lease to verdict.
+        retries: Further tries after a failure of the infrastructure.
+    """
+
+    rollout_timeout_s: float = field(default=600.0, validator=_at_least(0.001))
+    retries: int = field(default=3, validator=_at_least(0))
+
+
+def _named(_: Any, attribute: Attribute[Any], value: tuple[str, ...] | str) -> None:
+    if not value:
+        raise ValueError(
+            f"{attribute.name} is empty: give --{attribute.name}, a preset that has it, "
+            f"or {attribute.name} = ... in wer.toml"
+        )
+
+
+@frozen(kw_only=True)
+class RunConfig:
+    """Everything that decides a run.
+
+    Attributes:
+        env: Names of environments.
+        domains: Domains of those environments; empty is all.
+        backend: The optimizer: ``prompted``, ``grpo``, or any other installed one.
+        writer: The model behind the optimizer, ``provider/name[@url]``.
+        seed_writer: Writes the seed skills; empty is `writer`.
+        merge_writer: Merges skills; empty is `writer`.
+        executor: The frozen agent's model, ``provider/name[@url]``.
+        agent: The executor plugin around that model.
+        verifier: Empty is the environment's own.
+        sandbox: ``auto`` is the best that works here.
+        workers: Sandbox workers; 0 is one a CPU core.
+        concurrency: Rollouts at a time; 0 leaves it to the loop.
+        executor_options: Checked by the executor plugin.
+        environment: A table an environment, checked by its plugin.
+        optimizer: A table an optimizer, checked by its plugin.
+    """
+
+    env: tuple[str, ...] = field(default=(), validator=_named)
+    domains: tuple[str, ...] = ()
+    method: Literal["wer"] = "wer"
+    backend: str = "prompted"
+    writer: str = ""
+    seed_writer: str = ""
+    merge_writer: str = ""
+    executor: str = field(default="", validator=_named)
+    agent: str = "toolagent"
+    verifier: str = ""
+    sandbox: str = "auto"
+    seed: int = 0
+    workers: int = field(default=0, validator=_at_least(0))
+    concurrency: int = field(default=0, validator=_at_least(0))
+    training: TrainingConfig = TrainingConfig()
+    reward: RewardConfig = RewardConfig()
+    refinement: RefinementConfig = RefinementConfig()
+    merge: MergeConfig = MergeConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    budget: BudgetConfig = BudgetConfig()
+    limits: LimitsConfig = LimitsConfig()
+    executor_options: Mapping[str, Json] = field(factory=dict)
+    environment: Mapping[str, Mapping[str, Json]] = field(factory=dict)
+    optimizer: Mapping[str, Mapping[str, Json]] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        n = self.training.n
+        if n > 1 and self.executor_options.get("temperature") == 0:
+            raise ValueError(
+                f"executor_options.temperature is 0 with training.n = {n}: a greedy executor repeats itself, "
+                "and retention lives on rollouts that differ. Use a temperature above 0, or training.n = 1."
+            )
+
+
+def resolve(
+    preset: str | None, file: Path | None, sets: Sequence[str], overrides: Mapping[str, Json]
+) -> RunConfig:
+    """Combine all sources of a run's configuration; a later one wins, key by key.
+
+    Args:
+        preset: One of `presets`.
+        file: A ``wer.toml``.
+        sets: ``a.b=c`` each; ``c`` is a TOML value, or else a bare string.
+        overrides: Explicit options by dotted key; None is "not given".
+
+    Raises:
+        ConfigError: Whatever a user can correct, with its path.
+    """
+    tree: dict[str, Json] = {}
+    if preset is not None:
+        tree = _merged(tree, _preset(preset))
+    if file is not None:
+        tree = _merged(tree, _read(file))
+    for item in sets:
+        tree = _merged(tree, _assignment(item))
+    for key, value in overrides.items():
+        if value is not None:
+            tree = _merged(tree, _nested(key, value))
+    return _config(tree)
+
+
+def from_toml(text: str, *, source: str = "wer.toml") -> RunConfig:
+    """Read a configuration that `to_toml` wrote."""
+    return _config(_parsed(text, source))
+
+
+def to_toml(config: RunConfig) -> str:
+    """Write a configuration so that reading it back gives an equal one."""
+    return tomli_w.dumps(attrs.asdict(config))
+
+
+def presets() -> tuple[str, ...]:
+    """Name the presets that ship with WER."""
+    folder = resources.files("wer") / "presets"
+    return tuple(sorted(Path(item.name).stem for item in folder.iterdir() if item.name.endswith(".toml")))
+
+
+def _config(tree: Mapping[str, Json]) -> RunConfig:
+    listed = {key: [tree[key]] for key in ("env", "domains") if isinstance(tree.get(key), str)}
+    return structure(RunConfig, {**tree, **listed}, where="")
+
+
+def _preset(name: str) -> dict[str, Json]:
+    if name not in presets():
+        raise ConfigError(
+            f"no preset named {name!r}{nearest(name, presets()) or '.'} "
+            f"Use one of {', '.join(presets())}, or a file with --config."
+        )
+    return _parsed((resources.files("wer") / "presets" / f"{name}.toml").read_text("utf-8"), f"preset {name}")
+
+
+def _read(file: Path) -> dict[str, Json]:
+    try:
+        return _parsed(file.read_text("utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"cannot read {str(file)!r}: {error}. Give --config a readable UTF-8 file."
+        ) from error
+
+
+def _parsed(text: str, source: str) -> dict[str, Json]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f"{source} is not TOML: {error}. Correct that place; strings need quotes."
+        ) from error
+
+
+def _assignment(item: str) -> dict[str, Json]:
+    key, equals, text = item.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {item!r} is not key=value. Write it like --set training.k=4.")
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        parsed = {}
+    value = parsed["value"] if parsed.keys() == {"value"} else text.strip()
+    return _nested(key.strip(), value)
+
+
+def _nested(key: str, value: Json) -> dict[str, Json]:
+    head, _, rest = key.partition(".")
+    return {head: _nested(rest, value) if rest else value}
+
+
+def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
+    """Lay one tree of tables over another; values and lists replace, tables combine."""
+    tree = dict(below)
+    for key, value in above.items():
+        under = tree.get(key)
+        both = isinstance(under, Mapping) and isinstance(value, Mapping)
+        tree[key] = _merged(under, value) if both else value  # type: ignore[arg-type]
+    return tree

@@ -1,0 +1,98 @@
+"""What the user watches: a live line on a terminal, plain log lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from wer.records import Rollout, Usage
+
+_PLAIN_EVERY_S = 15.0
+
+
+class Display:
+    """Shows the stage, rollouts done and left, pass rate, spend and time left.
+
+    Args:
+        console: Where to write; stderr keeps stdout for results.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        console: Console | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.console = console or Console(stderr=True, highlight=False)
+        self._spent: Callable[[], Usage] = Usage
+        self._clock = clock
+        self._begun = clock()
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self._bar = self._progress.add_task("", total=None, state="", visible=False)
+        self._name = ""
+        self._total = self._done = self._passed = 0
+        self._stage_begun = self._told = clock()
+
+    def __enter__(self) -> Display:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def watch(self, spent: Callable[[], Usage]) -> None:
+        """From now on show this spend."""
+        self._spent = spent
+
+    def say(self, line: str) -> None:
+        """Print one line; control characters and markup of hostile text are shown, not obeyed."""
+        clean = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in line)
+        seconds = int(self._clock() - self._begun)
+        self.console.print(
+            f"[dim]{seconds // 60:3d}:{seconds % 60:02d}[/dim] {escape(clean)}", soft_wrap=True
+        )
+
+    def stage(self, name: str, rollouts: int) -> None:
+        """Begin a stage that will need so many rollouts (0: unknown)."""
+        self._name, self._total = name, rollouts
+        self._done = self._passed = 0
+        self._stage_begun = self._told = self._clock()
+        self._progress.update(
+            self._bar, description=escape(name), total=rollouts or None, completed=0, state="", visible=True
+        )
+        self.say(f"{name}: {rollouts} rollouts" if rollouts else name)
+
+    def rollout(self, rollout: Rollout, cached: bool) -> None:
+        """Count one finished rollout of the stage."""
+        self._done += 1
+        self._passed += rollout.verdict.passed
+        self._progress.update(self._bar, completed=self._done, state=self._state())
+        now = self._clock()
+        if not self.console.is_terminal and now - self._told >= _PLAIN_EVERY_S:
+            self._told = now
+            left = (now - self._stage_begun) / self._done * max(0, self._total - self._done)
+            until = f", {left:.0f} s left in this stage" if self._total else ""
+            self.say(f"{self._name}: {self._done}/{self._total or '?'} rollouts, {self._state()}{until}")
+
+    def _state(self) -> str:
+        usage = self._spent()
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        money = "" if not usage.usd else f", {usage.usd:.2f} USD"
+        return f"{100 * self._passed / max(1, self._done):.0f} % passed, {tokens / 1000:.0f} k tokens{money}"

@@ -1,0 +1,75 @@
+"""The optimizer's only way to spend rollouts, given by the loop to every backend alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from attrs import frozen
+
+from wer.records import Candidate, Experience, RefinementState
+from wer.reward import RewardRule
+from wer.rollouts import Scheduler, Unit, seeds_of
+from wer.store import Store
+
+
+@frozen(kw_only=True)
+class Evaluation:
+    """An `Evaluate` for one stage of a run.
+
+    Attributes:
+        stage: Name of the stage, such as ``train/0``; candidates are stored under it.
+        n: Rollouts a candidate.
+        phase: Decides the annealing weight of R_fmt.
+        phases: Of the whole schedule.
+    """
+
+    stage: str
+    scheduler: Scheduler
+    store: Store
+    rule: RewardRule
+    n: int
+    seed: int
+    phase: int = 0
+    phases: int = 1
+
+    async def __call__(
+        self, proposals: Sequence[tuple[RefinementState, Candidate]], n: int | None = None
+    ) -> Sequence[Experience]:
+        """Store, run, judge and reward; see `wer.contracts.Evaluate`."""
+        self._record(proposals)
+        count = self.n if n is None else n
+        units = [
+            Unit(task=state.task, skill=candidate.skill, seed=seed)
+            for state, candidate in proposals
+            if candidate.skill is not None
+            for seed in seeds_of(state.task, count, run_seed=self.seed, purpose="train")
+        ]
+        finished = iter(await self.scheduler.run(units))
+        experiences = []
+        for state, candidate in proposals:
+            rollouts = tuple(next(finished) for _ in range(count)) if candidate.skill is not None else ()
+            reward = self.rule.reward(
+                candidate,
+                [rollout.verdict for rollout in rollouts],
+                phase=self.phase,
+                phases=self.phases,
+            )
+            experience = Experience(state=state, candidate=candidate, rollouts=rollouts, reward=reward)
+            self.store.put_experience(self.stage, experience)
+            experiences.append(experience)
+        return experiences
+
+    def recorded(self, state: RefinementState) -> Sequence[Candidate]:
+        """The group that an interrupted run had already written for this state in this stage."""
+        return self.store.group(self.stage, state.id)
+
+    def _record(self, proposals: Sequence[tuple[RefinementState, Candidate]]) -> None:
+        groups: dict[str, list[Candidate]] = {}
+        for state, candidate in proposals:
+            self.store.put_state(state)
+            groups.setdefault(state.id, []).append(candidate)
+        for group in groups.values():
+            if any(a.index >= b.index for a, b in pairwise(group)):
+                raise ValueError("the candidates of a state must come in the order of their index")
+            self.store.put_group(self.stage, group)

@@ -1,0 +1,115 @@
+"""Run folders: making, finding, locking, and what ``run.toml`` says."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.metadata
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import tomli_w
+
+from wer.configuration import RunConfig, from_toml, to_toml
+from wer.errors import ConfigError, StoreError
+from wer.tables import nearest
+
+
+def create(root: Path, config: RunConfig, *, now: datetime) -> Path:
+    """Make ``runs/<id>/`` with ``run.toml`` and ``about.toml``; the id says when and what."""
+    stem = f"{now:%Y%m%d-%H%M%S}-{'-'.join(config.env)}-{config.backend}"
+    try:
+        folder = _fresh(root, stem)
+        (folder / "run.toml").write_text(to_toml(config), "utf-8")
+        (folder / "about.toml").write_text(tomli_w.dumps(_about(now)), "utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write a run folder below {str(root)!r}: {error}. Choose another with --runs.") from error
+    return folder
+
+
+def _fresh(root: Path, stem: str) -> Path:
+    for name in (stem, *(f"{stem}-{i}" for i in range(2, 1000))):
+        try:
+            (root / name).mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return root / name
+    raise FileExistsError(f"{stem} and a thousand more")
+
+
+def find(root: Path, run: str | None) -> Path:
+    """Find a run folder by path or id; None is the newest.
+
+    Raises:
+        ConfigError: There is none of that name, with the nearest.
+    """
+    if run is not None and (Path(run) / "run.toml").is_file():
+        return Path(run)
+    known = sorted((path.parent for path in root.glob("*/run.toml")), key=lambda path: path.stat().st_mtime)
+    if run is None and known:
+        return known[-1]
+    for folder in known:
+        if folder.name == run:
+            return folder
+    names = [folder.name for folder in known]
+    if run is None:
+        raise ConfigError(f"no runs below {str(root)!r}. Start one with wer run, or name the folder with --runs.")
+    hint = nearest(run, names) or "."
+    raise ConfigError(f"no run named {run!r} below {str(root)!r}{hint} Known: {', '.join(names) or 'none'}.")
+
+
+def configuration(folder: Path) -> RunConfig:
+    """Read the resolved configuration of a run."""
+    path = folder / "run.toml"
+    return from_toml(path.read_text("utf-8"), source=str(path))
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the run for this process.
+
+    Raises:
+        StoreError: Another process holds it, by its number.
+    """
+    with (folder / "lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise StoreError(
+                f"run {folder.name!r} is in use by process {holder}. Wait for it, or stop it first."
+            ) from error
+        file.truncate(0)
+        file.write(_own_pid())
+        file.flush()
+        yield
+
+
+def _own_pid() -> str:
+    return str(os.getpid())
+
+
+def _about(now: datetime) -> dict[str, object]:
+    return {
+        "created": now.isoformat(timespec="seconds"),
+        "wer": importlib.metadata.version("wer-skills"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "commit": _commit(),
+    }
+
+
+def _commit() -> str:
+    """The git commit of the working folder, or nothing outside a repository."""
+    try:
+        found = subprocess.run(  # noqa: S607
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return found.stdout.strip()

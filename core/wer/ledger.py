@@ -1,0 +1,128 @@
+"""What the roles spend together, and the caps over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from attrs import field, frozen
+
+from wer.contracts import Model
+from wer.errors import BudgetExhausted, ModelUnavailable
+from wer.records import JsonObject, Message, Reply, Sampling, ToolSpec, Usage
+from wer.retrying import patiently
+
+
+@frozen(kw_only=True)
+class Budget:
+    """Caps over all roles together; 0 is no cap.
+
+    Attributes:
+        max_rollouts: Rollouts run (cached ones are free).
+        max_tokens: Prompt and completion tokens.
+        max_cost: US dollars. A model without a known price can't be capped by money.
+    """
+
+    max_rollouts: int = field(default=0)
+    max_tokens: int = field(default=0)
+    max_cost: float = field(default=0.0)
+
+
+class Spending(Protocol):
+    """Where spending is remembered: the run's store."""
+
+    def add_spend(self, role: str, usage: Usage) -> None: ...
+
+    def spend(self) -> Mapping[str, Usage]: ...
+
+    def count_rollouts(self) -> int: ...
+
+
+class Ledger:
+    """Counts tokens and money by role, rollouts in all, and stops before a cap is passed."""
+
+    def __init__(self, budget: Budget, spending: Spending) -> None:
+        self.budget = budget
+        self._spending = spending
+        self._total = sum(spending.spend().values(), Usage())
+        self._rollouts = spending.count_rollouts()
+
+    @property
+    def total(self) -> Usage:
+        return self._total
+
+    def charge(self, role: str, usage: Usage) -> None:
+        """Book what a model call cost."""
+        self._spending.add_spend(role, usage)
+        self._total = self._total + usage
+
+    def begin_rollout(self) -> None:
+        """Book one rollout before it starts.
+
+        Raises:
+            BudgetExhausted: The cap on rollouts is reached.
+        """
+        if self.budget.max_rollouts and self._rollouts >= self.budget.max_rollouts:
+            raise BudgetExhausted(_stop("--max-rollouts", f"{self.budget.max_rollouts} rollouts"))
+        self._rollouts += 1
+
+    def abandon_rollout(self) -> None:
+        """Take back a rollout that ended without a verdict."""
+        self._rollouts -= 1
+
+    def check(self) -> None:
+        """Refuse the next model call when a cap is reached.
+
+        Raises:
+            BudgetExhausted: With the cap's name; or money is capped and a price is unknown.
+        """
+        tokens = self._total.prompt_tokens + self._total.completion_tokens
+        if self.budget.max_tokens and tokens >= self.budget.max_tokens:
+            raise BudgetExhausted(_stop("--max-tokens", f"{tokens} tokens"))
+        if not self.budget.max_cost:
+            return
+        if self._total.usd is None:
+            raise BudgetExhausted(
+                "--max-cost is set, but a model's price is unknown. Use --max-tokens, or a model with a price."
+            )
+        if self._total.usd >= self.budget.max_cost:
+            raise BudgetExhausted(_stop("--max-cost", f"{self._total.usd:.2f} USD"))
+
+
+def _stop(option: str, spent: str) -> str:
+    return f"the cap {option} is reached ({spent} spent). All of it is stored: raise the cap and go on with --resume."
+
+
+class RoleModel:
+    """A model in one role: metered, capped, and retried while its failure is for now.
+
+    Attributes:
+        identity: That of the model inside.
+    """
+
+    def __init__(
+        self, model: Model, *, role: str, ledger: Ledger, retries: int, on_retry: Callable[[str], None]
+    ) -> None:
+        self._model = model
+        self._role = role
+        self._ledger = ledger
+        self._retries = retries
+        self._on_retry = on_retry
+
+    @property
+    def identity(self) -> JsonObject:
+        return self._model.identity
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], sampling: Sampling
+    ) -> Reply:
+        """Ask, with up to ``retries`` more tries and exponential back-off."""
+        async for attempt in patiently(ModelUnavailable, retries=self._retries, tell=self._on_retry):
+            with attempt:
+                self._ledger.check()
+                reply = await self._model.complete(messages, tools, sampling)
+        self._ledger.charge(self._role, reply.usage)
+        return reply
+
+    async def close(self) -> None:
+        await self._model.close()

@@ -1,0 +1,81 @@
+"""Refinement rounds: the operator applied to its own output, without learning [Eq. 2]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from wer.contracts import Optimizer
+from wer.opening import Run
+from wer.records import Candidate, Experience, RefinementState, derive_seed
+from wer.seeding import Scanned
+
+
+@frozen(kw_only=True)
+class Chain:
+    """One task's revisions.
+
+    Attributes:
+        best: The skill with the highest share of passes; a tie goes to the later one.
+        last: Where the next round starts.
+        parent: Id of the candidate behind ``last``.
+    """
+
+    best: Scanned
+    last: Scanned
+    parent: str | None = None
+
+
+async def refine(
+    run: Run, optimizer: Optimizer, scanned: Sequence[Scanned], *, label: str
+) -> tuple[Scanned, ...]:
+    """Revise each task's skill for the configured rounds; keep the best, never merely the last.
+
+    Args:
+        label: Names the policy (``untrained``, ``refined``): its candidates are stored apart.
+    """
+    settings = run.config.refinement
+    chains = [Chain(best=task, last=task) for task in scanned]
+    for round_ in range(settings.rounds):
+        stage = f"refine/{label}/{round_}"
+        states = [chain.last.state(parent=chain.parent, round=round_) for chain in chains]
+        run.display.stage(f"{label}, round {round_ + 1}", len(states) * settings.k * settings.n)
+        groups = await _propose(run, optimizer, states, stage)
+        evaluate = run.evaluation(stage, n=settings.n, phase=run.config.training.phases - 1)
+        pairs = [
+            (state, candidate) for state, group in zip(states, groups, strict=True) for candidate in group
+        ]
+        found = iter(await evaluate(pairs))
+        chains = [
+            _advance(chain, [next(found) for _ in group]) for chain, group in zip(chains, groups, strict=True)
+        ]
+    return tuple(chain.best for chain in chains)
+
+
+async def _propose(
+    run: Run, optimizer: Optimizer, states: Sequence[RefinementState], stage: str
+) -> list[Sequence[Candidate]]:
+    """Have every state's group: from the store, or written now and stored."""
+    groups = {state.id: run.store.group(stage, state.id) for state in states}
+    missing = [state for state in states if not groups[state.id]]
+    if missing:
+        k = run.config.refinement.k
+        written = await optimizer.propose(missing, k, derive_seed(run.config.seed, stage))
+        for state, group in zip(missing, written, strict=True):
+            run.store.put_state(state)
+            run.store.put_group(stage, group)
+            groups[state.id] = tuple(group)
+    return [groups[state.id] for state in states]
+
+
+def _advance(chain: Chain, experiences: Sequence[Experience]) -> Chain:
+    """Go on from the best candidate of the round; a round without a readable skill changes nothing."""
+    readable = [found for found in experiences if found.candidate.skill is not None]
+    if not readable:
+        return chain
+    winner = max(readable, key=lambda found: found.reward.task)
+    assert winner.candidate.skill is not None
+    last = Scanned(task=winner.state.task, skill=winner.candidate.skill, rollouts=winner.rollouts)
+    best = last if last.share >= chain.best.share else chain.best
+    return Chain(best=best, last=last, parent=winner.candidate.id)

@@ -1,0 +1,51 @@
+"""What the optimizer is paid for a candidate [Eq. 4]: R = (R_fmt + R_task + R_len) / 3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import field, frozen
+
+from wer.records import Candidate, Reward, Verdict
+
+
+def _weight(_: object, attribute: object, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{getattr(attribute, 'name', 'weight')} must lie in 0..1, got {value!r}")
+
+
+@frozen(kw_only=True)
+class RewardRule:
+    """The terms' settings.
+
+    Attributes:
+        reasoning_budget: Words of reasoning that cost nothing.
+        fmt_weight_start: Weight of R_fmt in the first phase.
+        fmt_weight_end: Weight of R_fmt in the last phase; linear between
+            ("annealed downward during training", paper section 3.3).
+    """
+
+    reasoning_budget: int = 300
+    fmt_weight_start: float = field(default=1.0, validator=_weight)
+    fmt_weight_end: float = field(default=0.0, validator=_weight)
+
+    def fmt_weight(self, phase: int, phases: int) -> float:
+        """The annealing weight of R_fmt in a phase, from 0."""
+        done = phase / (phases - 1) if phases > 1 else 0.0
+        return self.fmt_weight_start + (self.fmt_weight_end - self.fmt_weight_start) * min(1.0, done)
+
+    def reward(self, candidate: Candidate, verdicts: Sequence[Verdict], *, phase: int, phases: int) -> Reward:
+        """Score one candidate; without rollouts (no skill to run) R_task is 0."""
+        fmt = 1.0 if candidate.well_formed else 0.0
+        task = sum(verdict.score for verdict in verdicts) / len(verdicts) if verdicts else 0.0
+        length = reasoning_score(candidate.reasoning, self.reasoning_budget)
+        total = (self.fmt_weight(phase, phases) * fmt + task + length) / 3
+        return Reward(fmt=fmt, task=task, len=length, total=total)
+
+
+def reasoning_score(reasoning: str, budget: int) -> float:
+    """R_len: 0 for empty reasoning, 1 within the budget, then linearly down to 0 at twice the budget."""
+    words = len(reasoning.split())
+    if words == 0:
+        return 0.0
+    return min(1.0, max(0.0, 2.0 - words / budget))

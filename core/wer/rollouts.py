@@ -1,0 +1,245 @@
+"""The one scheduler: units of work over leased episodes, with a limit, retries and a cache.
+
+A unit is plain data (task, skill, seed), so that the same function can run elsewhere. A
+rollout that the infrastructure broke is tried again and never scored; one that can't be
+had after all tries ends the run with the cause, resumably.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+from tenacity import AttemptManager
+
+from wer.contracts import Environment, Executor, Pool, Verifier
+from wer.errors import InfrastructureError, ModelError, ModelUnavailable, VerifierError
+from wer.ledger import Ledger
+from wer.records import Evidence, Json, Rollout, Skill, Task, Trajectory, Verdict, content_hash, derive_seed
+from wer.retrying import patiently
+from wer.store import Store
+
+
+@frozen(kw_only=True)
+class Unit:
+    """One rollout to have: a task under a skill with a seed."""
+
+    task: Task
+    skill: Skill
+    seed: int
+
+
+@frozen(kw_only=True)
+class Limits:
+    """When a rollout counts as hung, and how often it is tried again.
+
+    Attributes:
+        rollout_timeout_s: Seconds from lease to evidence.
+        retries: Tries after the first.
+    """
+
+    rollout_timeout_s: float = 600.0
+    retries: int = 3
+
+
+@frozen(kw_only=True)
+class World:
+    """The parts that a rollout needs, opened once a run.
+
+    Attributes:
+        environments: By name, as in `Task.env`.
+        verifiers: The verifier's name and itself, by environment.
+        pools: By sandbox spec id.
+    """
+
+    environments: Mapping[str, Environment]
+    verifiers: Mapping[str, tuple[str, Verifier]]
+    pools: Mapping[str, Pool]
+    executor: Executor
+
+    def pool(self, task: Task) -> Pool:
+        return self.pools[self.environments[task.env].sandbox(task.domain).id]
+
+
+def seeds_of(task: Task, n: int, *, run_seed: int, purpose: str) -> tuple[int, ...]:
+    """The seeds of a task's rollouts: the same whatever the skill, so that comparisons are paired."""
+    return tuple(derive_seed(run_seed, purpose, task.key, j) for j in range(n))
+
+
+@frozen(kw_only=True)
+class Scheduler:
+    """Runs units concurrently, each at most once, and stores every one as it ends.
+
+    Attributes:
+        concurrency: Rollouts in flight.
+        on_finished: Told each rollout and whether it came from the store.
+        say: Told one line when something is tried again.
+    """
+
+    world: World
+    store: Store
+    ledger: Ledger
+    limits: Limits
+    concurrency: int
+    on_finished: Callable[[Rollout, bool], None]
+    say: Callable[[str], None]
+    _flying: dict[str, asyncio.Task[Rollout]] = field(factory=dict, init=False)
+    _expecting: dict[str, asyncio.Lock] = field(factory=dict, init=False)
+
+    async def run(self, units: Sequence[Unit]) -> tuple[Rollout, ...]:
+        """Have all units, in their order; equal units are one rollout.
+
+        Raises:
+            BudgetExhausted: Finished rollouts are stored.
+            InfrastructureError: A rollout failed in every try.
+        """
+        gate = asyncio.Semaphore(self.concurrency)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._gated(unit, gate)) for unit in units]
+        except* Exception as failures:
+            raise _first(failures) from None
+        return tuple(task.result() for task in tasks)
+
+    async def _gated(self, unit: Unit, gate: asyncio.Semaphore) -> Rollout:
+        key = self._key(unit)
+        flying = self._flying.get(key)
+        if flying is None:
+            flying = asyncio.ensure_future(self._have(unit, key, gate))
+            self._flying[key] = flying
+            flying.add_done_callback(lambda _: self._flying.pop(key, None))
+        try:
+            return await asyncio.shield(flying)
+        except asyncio.CancelledError:
+            flying.cancel()
+            await asyncio.gather(flying, return_exceptions=True)
+            raise
+
+    def _key(self, unit: Unit) -> str:
+        verifier, _ = self.world.verifiers[unit.task.env]
+        identity = self.world.executor.identity
+        return content_hash([unit.task.key, unit.skill.id, identity, verifier, unit.seed])
+
+    async def _have(self, unit: Unit, key: str, gate: asyncio.Semaphore) -> Rollout:
+        stored = self.store.rollout(key)
+        if stored is not None:
+            self.on_finished(stored, True)
+            return stored
+        async with gate:
+            self.ledger.begin_rollout()
+            try:
+                rollout, tries = await self._try(unit, key)
+            except BaseException:
+                self.ledger.abandon_rollout()
+                raise
+        self.store.put_task(unit.task)
+        self.store.put_skill(unit.skill)
+        name, _ = self.world.verifiers[unit.task.env]
+        self.store.put_rollout(rollout, task=unit.task, verifier=name, tries=tries)
+        self.on_finished(rollout, False)
+        return rollout
+
+    async def _try(self, unit: Unit, key: str) -> tuple[Rollout, int]:
+        attempt: AttemptManager
+        async for attempt in patiently(_Again, retries=self.limits.retries, tell=self.say):
+            with attempt:
+                expect = await _mended(self._expect(unit.task))
+                trajectory, evidence = await _mended(self._execute(unit))
+        verdict = self.judge(unit.task, trajectory, evidence, expect)
+        rollout = Rollout(
+            key=key,
+            task_id=unit.task.id,
+            skill_id=unit.skill.id,
+            seed=unit.seed,
+            trajectory=trajectory,
+            evidence=evidence,
+            verdict=verdict,
+        )
+        return rollout, attempt.retry_state.attempt_number
+
+    async def _execute(self, unit: Unit) -> tuple[Trajectory, Evidence]:
+        environment = self.world.environments[unit.task.env]
+        try:
+            async with asyncio.timeout(self.limits.rollout_timeout_s):
+                episode = await self.world.pool(unit.task).lease()
+                try:
+                    session = await environment.open(unit.task, episode, unit.seed)
+                    trajectory = await self.world.executor.execute(unit.task, unit.skill, session, unit.seed)
+                    return trajectory, await session.evidence()
+                finally:
+                    await episode.close()
+        except TimeoutError as error:
+            limit = self.limits.rollout_timeout_s
+            raise InfrastructureError(
+                f"a rollout of {unit.task.id} took more than {limit:g} s. Raise limits.rollout_timeout_s, "
+                "or lower the concurrency."
+            ) from error
+
+    async def expectation(self, task: Task) -> Json:
+        """What the verifier compares a task with: stored, or made now in a fresh episode."""
+        return await self._expect(task)
+
+    async def _expect(self, task: Task) -> Json:
+        async with self._expecting.setdefault(task.key, asyncio.Lock()):
+            stored = self.store.expect(task.key)
+            if stored is not None:
+                return stored[0]
+            episode = await self.world.pool(task).lease()
+            try:
+                expect = await self.world.environments[task.env].expect(task, episode)
+            finally:
+                await episode.close()
+            self.store.put_task(task)
+            self.store.put_expect(task, expect)
+            return expect
+
+    def judge(self, task: Task, trajectory: Trajectory, evidence: Evidence, expect: Json) -> Verdict:
+        """Ask the verifier; what isn't a verdict is an error that names it.
+
+        Raises:
+            VerifierError: It raised, or its score is not finite or not in 0..1.
+        """
+        name, verifier = self.world.verifiers[task.env]
+        try:
+            verdict: Any = verifier.judge(task, trajectory, evidence, expect)
+        except VerifierError:
+            raise
+        except Exception as error:
+            raise VerifierError(
+                f"verifier {name!r} failed on {task.id}: {type(error).__name__}: {error}. A verdict must "
+                "come from the stored data alone; mend the verifier and go on with --resume."
+            ) from error
+        if not isinstance(verdict, Verdict):
+            raise VerifierError(
+                f"verifier {name!r} answered {verdict!r} on {task.id}; a wer Verdict was expected"
+            )
+        return verdict
+
+
+class _Again(InfrastructureError):
+    """A failure that another try may mend."""
+
+
+async def _mended(work: Any) -> Any:
+    """Await; mark what is worth another try. A model's refusal for good is not."""
+    try:
+        return await work
+    except ModelError as error:
+        if isinstance(error, ModelUnavailable):
+            raise _Again(str(error)) from error
+        raise
+    except InfrastructureError as error:
+        raise _Again(str(error)) from error
+
+
+def _first(failures: BaseExceptionGroup[Exception]) -> Exception:
+    leaf: BaseException = failures
+    while isinstance(leaf, BaseExceptionGroup):
+        leaf = leaf.exceptions[0]
+    if isinstance(leaf, _Again) and isinstance(leaf.__cause__, Exception):
+        return leaf.__cause__
+    if isinstance(leaf, Exception):
+        return leaf
+    return failures

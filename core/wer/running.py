@@ -1,0 +1,94 @@
+"""The whole protocol of the paper's evaluation (section 4.1): seeds, training, refinement, merge, test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from wer.contracts import Optimizer
+from wer.measuring import measure
+from wer.merging import merge
+from wer.opening import Domain, Run
+from wer.records import NO_SKILL, Skill
+from wer.refining import refine
+from wer.seeding import Scanned, demand_signal, first_states, scan, seed_skills
+from wer.skills import save_skill
+from wer.training import train
+
+
+@frozen(kw_only=True)
+class Start:
+    """Where training starts: every training task with its seed skill's first rollouts."""
+
+    scanned: Mapping[str, tuple[Scanned, ...]]
+
+    @property
+    def all(self) -> tuple[Scanned, ...]:
+        return tuple(task for tasks in self.scanned.values() for task in tasks)
+
+
+async def run_protocol(run: Run) -> None:
+    """Perform everything; each finished part is in the store, so that a second call repeats none."""
+    conditions = run.config.evaluation.conditions
+    start = await begin(run)
+    optimizer = run.optimizer()
+    skills: dict[str, Mapping[str, Skill]] = {}
+    try:
+        if "none" in conditions:
+            skills["none"] = {domain.name: NO_SKILL for domain in run.domains}
+        if "seed" in conditions:
+            skills["seed"] = await _merge_all(run, start.scanned, "seed")
+        if "untrained" in conditions:
+            skills["untrained"] = await refine_all(run, optimizer, start, "untrained")
+        if "refined" in conditions:
+            await train(run, optimizer, first_states(start.all, run.config.training.states_per_phase))
+            optimizer.save(run.folder / "checkpoints" / "final")
+            skills["refined"] = await refine_all(run, optimizer, start, "refined")
+    finally:
+        await optimizer.close()
+    publish(run, skills)
+    await measure(run, skills)
+
+
+async def begin(run: Run) -> Start:
+    """Scan the training tasks without a skill, write the seed skills, and scan with them.
+
+    Raises:
+        WerError: Every rollout with the seed skills passed, or none did.
+    """
+    tasks = [task for domain in run.domains for task in domain.train]
+    await scan(run, {task.key: NO_SKILL for task in tasks}, tasks, label="training tasks, no skill")
+    skills = await seed_skills(run, tasks)
+    scanned = iter(await scan(run, skills, tasks, label="training tasks, seed skills"))
+    start = Start(scanned={domain.name: tuple(next(scanned) for _ in domain.train) for domain in run.domains})
+    demand_signal(start.all)
+    return start
+
+
+async def refine_all(run: Run, optimizer: Optimizer, start: Start, label: str) -> Mapping[str, Skill]:
+    """Refine every training task's skill and merge each domain's into one."""
+    refined = iter(await refine(run, optimizer, start.all, label=label))
+    by_domain = {name: tuple(next(refined) for _ in tasks) for name, tasks in start.scanned.items()}
+    return await _merge_all(run, by_domain, label)
+
+
+async def _merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
+    domains: Mapping[str, Domain] = {domain.name: domain for domain in run.domains}
+    return {
+        name: await merge(run, domains[name], sources, label=label) for name, sources in by_domain.items()
+    }
+
+
+def publish(run: Run, skills: Mapping[str, Mapping[str, Skill]]) -> None:
+    """Write each condition's skills as Agent Skills folders, with where they came from."""
+    for condition, by_domain in skills.items():
+        for domain, skill in by_domain.items():
+            if skill.empty:
+                continue
+            folder = run.folder / "skills" / condition / skill.name
+            save_skill(
+                skill, folder, {"wer-run": run.folder.name, "wer-domain": domain, "wer-skill": skill.id}
+            )
+            run.store.put_skill(skill)
+            run.store.put_document("published", f"{condition} {domain}", skill.id)

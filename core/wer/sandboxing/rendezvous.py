@@ -1,0 +1,112 @@
+"""Where sandboxes call in: a Unix socket of the host, which answers only to one-time keys.
+
+The sandbox dials the host and not the other way round, so that a container's only way
+out is a socket in a folder that it can't write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+
+from attrs import frozen
+
+from wer.sandboxing.lines import Connection, Message
+from wer.sandboxing.owners import Owner
+
+SOCKET = "host.sock"
+_PREFIX = "wer-sandbox-"
+_OWNER = "owner.json"
+_INTRODUCTION_S = 10.0
+
+
+@frozen
+class Caller:
+    """A connection that showed an expected key, and what it said with it."""
+
+    connection: Connection
+    hello: Message
+
+
+class Rendezvous:
+    """One pool's socket, in a folder of its own under the temporary folder.
+
+    Attributes:
+        folder: Holds the socket and a note of who owns it.
+    """
+
+    def __init__(self, folder: Path, shared: bool) -> None:
+        self.folder = folder
+        self._shared = shared
+        self._expected: dict[str, asyncio.Future[Caller]] = {}
+        self._strangers: set[Connection] = set()
+
+    @classmethod
+    async def open(cls, *, shared: bool) -> Rendezvous:
+        """Make the folder and listen.
+
+        Args:
+            shared: True when other users (a container's) must be able to connect.
+        """
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        (folder / _OWNER).write_text(json.dumps(Owner.me().write()))
+        meeting = cls(folder, shared)
+        loop = asyncio.get_running_loop()
+        meeting._server = await loop.create_unix_server(meeting._answer, str(folder / SOCKET), backlog=256)
+        if shared:
+            (folder / SOCKET).chmod(0o666)
+            folder.chmod(0o711)
+        return meeting
+
+    def expect(self) -> tuple[str, asyncio.Future[Caller]]:
+        """Make a key, and a promise of the one caller who will show it."""
+        key = secrets.token_hex(16)
+        promise = self._expected[key] = asyncio.get_running_loop().create_future()
+        promise.add_done_callback(lambda _: self._expected.pop(key, None))
+        return key, promise
+
+    async def close(self) -> None:
+        """Stop listening and remove the folder."""
+        self._server.close()
+        for stranger in tuple(self._strangers):
+            stranger.hang_up()
+        for promise in tuple(self._expected.values()):
+            promise.cancel()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _answer(self) -> Connection:
+        stranger = Connection(self._introduce)
+        self._strangers.add(stranger)
+        stranger.lost = lambda problem: self._strangers.discard(stranger)
+        asyncio.get_running_loop().call_later(_INTRODUCTION_S, self._turn_away, stranger)
+        return stranger
+
+    def _turn_away(self, stranger: Connection) -> None:
+        if stranger in self._strangers:
+            stranger.hang_up()
+
+    def _introduce(self, stranger: Connection, hello: Message) -> None:
+        promise = self._expected.get(str(hello.get("key")))
+        self._strangers.discard(stranger)
+        if promise is None or promise.done():
+            stranger.hang_up()
+        else:
+            promise.set_result(Caller(stranger, hello))
+
+
+def reap_folders() -> list[str]:
+    """Remove the folders of drivers that died; return a line for each."""
+    reaped = []
+    for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
+        try:
+            owner = Owner.read(json.loads((folder / _OWNER).read_text()))
+        except (OSError, ValueError):
+            continue  # half made by a living driver, or another user's
+        if owner.dead:
+            shutil.rmtree(folder, ignore_errors=True)
+            reaped.append(f"socket folder {folder} of process {owner.pid}, which has ended")
+    return reaped

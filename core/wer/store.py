@@ -1,0 +1,361 @@
+"""A run's memory: one SQLite file that only the driver writes, a transaction a finished thing.
+
+``kill -9`` loses nothing that was finished, and a replay of the same run finds here
+what it would otherwise pay for again. Rows are JSON of the records plus the columns
+that questions are asked by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
+from wer.codec import from_json, to_json
+from wer.errors import StoreError
+from wer.records import (
+    Candidate,
+    Experience,
+    Json,
+    RefinementState,
+    Reward,
+    Rollout,
+    Skill,
+    Task,
+    Usage,
+)
+
+SCHEMA = 1
+
+_meta = sa.MetaData()
+_schema = sa.Table("schema", _meta, sa.Column("version", sa.Integer, nullable=False))
+_tasks = sa.Table(
+    "tasks",
+    _meta,
+    sa.Column("key", sa.String, primary_key=True),
+    sa.Column("id", sa.String, nullable=False),
+    sa.Column("domain", sa.String, nullable=False),
+    sa.Column("split", sa.String, nullable=False),
+    sa.Column("json", sa.Text, nullable=False),
+    sa.Column("expect", sa.Text),
+)
+_skills = sa.Table(
+    "skills", _meta, sa.Column("id", sa.String, primary_key=True), sa.Column("json", sa.Text, nullable=False)
+)
+_rollouts = sa.Table(
+    "rollouts",
+    _meta,
+    sa.Column("key", sa.String, primary_key=True),
+    sa.Column("task_key", sa.String, nullable=False, index=True),
+    sa.Column("skill_id", sa.String, nullable=False, index=True),
+    sa.Column("seed", sa.Integer, nullable=False),
+    sa.Column("verifier", sa.String, nullable=False),
+    sa.Column("passed", sa.Boolean, nullable=False),
+    sa.Column("score", sa.Float, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False),
+    sa.Column("json", sa.Text, nullable=False),
+)
+_states = sa.Table(
+    "states",
+    _meta,
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("task_key", sa.String, nullable=False),
+    sa.Column("skill_id", sa.String, nullable=False),
+    sa.Column("evidence", sa.JSON, nullable=False),
+    sa.Column("parent", sa.String),
+    sa.Column("round", sa.Integer, nullable=False),
+    sa.Column("phase", sa.Integer, nullable=False),
+)
+_candidates = sa.Table(
+    "candidates",
+    _meta,
+    sa.Column("stage", sa.String, primary_key=True),
+    sa.Column("state_id", sa.String, primary_key=True),
+    sa.Column("index", sa.Integer, primary_key=True),
+    sa.Column("id", sa.String, nullable=False, index=True),
+    sa.Column("json", sa.Text, nullable=False),
+    sa.Column("rollouts", sa.JSON),
+    sa.Column("reward", sa.Text),
+)
+_documents = sa.Table(
+    "documents",
+    _meta,
+    sa.Column("purpose", sa.String, primary_key=True),
+    sa.Column("key", sa.String, primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
+)
+_results = sa.Table(
+    "results",
+    _meta,
+    sa.Column("condition", sa.String, primary_key=True),
+    sa.Column("task_key", sa.String, primary_key=True),
+    sa.Column("trial", sa.Integer, primary_key=True),
+    sa.Column("rollout", sa.String, nullable=False),
+)
+_spend = sa.Table(
+    "spend", _meta, sa.Column("role", sa.String, primary_key=True), sa.Column("json", sa.Text, nullable=False)
+)
+_metrics = sa.Table(
+    "metrics",
+    _meta,
+    sa.Column("stage", sa.String, primary_key=True),
+    sa.Column("step", sa.Integer, primary_key=True),
+    sa.Column("json", sa.JSON, nullable=False),
+)
+
+
+class Store:
+    """The ``wer.sqlite`` of one run folder."""
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        if not create and not path.is_file():
+            raise StoreError(f"no store at {str(path)!r}. Name a run folder that has a wer.sqlite in it.")
+        self._engine = sa.create_engine(f"sqlite:///{path}")
+        sa.event.listen(self._engine, "connect", _pragmas)
+        try:
+            _meta.create_all(self._engine)
+            self._check_schema()
+        except sa.exc.DatabaseError as error:
+            raise StoreError(f"cannot use {str(path)!r} as a store: {error.orig}") from error
+
+    def _check_schema(self) -> None:
+        with self._engine.begin() as db:
+            version = db.scalar(sa.select(_schema.c.version))
+            if version is None:
+                db.execute(_schema.insert().values(version=SCHEMA))
+            elif version != SCHEMA:
+                raise StoreError(
+                    f"this run was written with store schema {version}, and this WER reads schema {SCHEMA}. "
+                    f"Read it with the version of WER that run.toml names."
+                )
+
+    def close(self) -> None:
+        """Close the connection; everything is already on disk."""
+        self._engine.dispose()
+
+    def _put(self, table: sa.Table, **values: object) -> None:
+        try:
+            with self._engine.begin() as db:
+                db.execute(insert(table).values(**values).on_conflict_do_nothing())
+        except sa.exc.OperationalError as error:
+            raise StoreError(
+                f"cannot write to the run's store ({error.orig}). Everything finished before is kept: free "
+                f"disk space or mend permissions, then go on with wer run --resume."
+            ) from error
+
+    # Tasks and what verifiers expect of them.
+
+    def put_task(self, task: Task) -> None:
+        self._put(
+            _tasks,
+            key=task.key,
+            id=task.id,
+            domain=task.domain,
+            split=task.split,
+            json=to_json(task),
+            expect=None,
+        )
+
+    def task(self, key: str) -> Task:
+        return from_json(self._one(sa.select(_tasks.c.json).where(_tasks.c.key == key)), Task)
+
+    def put_expect(self, task: Task, expect: Json) -> None:
+        with self._engine.begin() as db:
+            db.execute(_tasks.update().where(_tasks.c.key == task.key).values(expect=to_json(expect)))
+
+    def expect(self, task_key: str) -> tuple[Json] | None:
+        """The stored expectation in a tuple of one, or None when it was never made."""
+        with self._engine.begin() as db:
+            text = db.scalar(sa.select(_tasks.c.expect).where(_tasks.c.key == task_key))
+        return None if text is None else (from_json(text, object),)
+
+    # Skills and rollouts.
+
+    def put_skill(self, skill: Skill) -> None:
+        self._put(_skills, id=skill.id, json=to_json(skill))
+
+    def skill(self, skill_id: str) -> Skill:
+        return from_json(self._one(sa.select(_skills.c.json).where(_skills.c.id == skill_id)), Skill)
+
+    def put_rollout(self, rollout: Rollout, *, task: Task, verifier: str, tries: int) -> None:
+        self._put(
+            _rollouts,
+            key=rollout.key,
+            task_key=task.key,
+            skill_id=rollout.skill_id,
+            seed=rollout.seed,
+            verifier=verifier,
+            passed=rollout.verdict.passed,
+            score=rollout.verdict.score,
+            tries=tries,
+            json=to_json(rollout),
+        )
+
+    def rollout(self, key: str) -> Rollout | None:
+        with self._engine.begin() as db:
+            text = db.scalar(sa.select(_rollouts.c.json).where(_rollouts.c.key == key))
+        return None if text is None else from_json(text, Rollout)
+
+    def rollouts(self) -> Sequence[tuple[Rollout, str, str]]:
+        """Every rollout, with its task's key and its verifier's name, in order of finishing."""
+        query = sa.select(_rollouts.c.json, _rollouts.c.task_key, _rollouts.c.verifier).order_by(
+            sa.text("rowid")
+        )
+        with self._engine.begin() as db:
+            return [(from_json(text, Rollout), key, verifier) for text, key, verifier in db.execute(query)]
+
+    def count_rollouts(self) -> int:
+        with self._engine.begin() as db:
+            return db.scalar(sa.select(sa.func.count()).select_from(_rollouts)) or 0
+
+    # States, candidates and experience.
+
+    def put_state(self, state: RefinementState) -> None:
+        self.put_task(state.task)
+        self.put_skill(state.skill)
+        self._put(
+            _states,
+            id=state.id,
+            task_key=state.task.key,
+            skill_id=state.skill.id,
+            evidence=[rollout.key for rollout in state.evidence],
+            parent=state.parent,
+            round=state.round,
+            phase=state.phase,
+        )
+
+    def state(self, state_id: str) -> RefinementState:
+        with self._engine.begin() as db:
+            row = db.execute(sa.select(_states).where(_states.c.id == state_id)).one()
+        rollouts = tuple(filter(None, map(self.rollout, row.evidence)))
+        return RefinementState(
+            task=self.task(row.task_key),
+            skill=self.skill(row.skill_id),
+            evidence=rollouts,
+            parent=row.parent,
+            round=row.round,
+            phase=row.phase,
+        )
+
+    def put_group(self, stage: str, candidates: Sequence[Candidate]) -> None:
+        """Store the whole group of one state at once, so that it is there entirely or not at all."""
+        rows = [
+            {
+                "stage": stage,
+                "state_id": candidate.state_id,
+                "index": candidate.index,
+                "id": candidate.id,
+                "json": to_json(candidate),
+            }
+            for candidate in candidates
+        ]
+        with self._engine.begin() as db:
+            db.execute(insert(_candidates).on_conflict_do_nothing(), rows)
+
+    def group(self, stage: str, state_id: str) -> tuple[Candidate, ...]:
+        here = sa.and_(_candidates.c.stage == stage, _candidates.c.state_id == state_id)
+        query = sa.select(_candidates.c.json).where(here).order_by(_candidates.c.index)
+        with self._engine.begin() as db:
+            return tuple(from_json(text, Candidate) for text in db.scalars(query))
+
+    def put_experience(self, stage: str, experience: Experience) -> None:
+        candidate = experience.candidate
+        if candidate.skill is not None:
+            self.put_skill(candidate.skill)
+        here = sa.and_(
+            _candidates.c.stage == stage,
+            _candidates.c.state_id == candidate.state_id,
+            _candidates.c.index == candidate.index,
+        )
+        values = {
+            "rollouts": [rollout.key for rollout in experience.rollouts],
+            "reward": to_json(experience.reward),
+        }
+        with self._engine.begin() as db:
+            db.execute(_candidates.update().where(here).values(**values))
+
+    def experiences(self, stage: str | None = None) -> Sequence[tuple[str, Experience]]:
+        """Scored candidates with their stage, in the order of writing."""
+        query = sa.select(_candidates).where(_candidates.c.reward.is_not(None)).order_by(sa.text("rowid"))
+        if stage is not None:
+            query = query.where(_candidates.c.stage == stage)
+        with self._engine.begin() as db:
+            rows = db.execute(query).all()
+        return [(row.stage, self._experience(row)) for row in rows]
+
+    def _experience(self, row: sa.Row) -> Experience:  # type: ignore[type-arg]
+        return Experience(
+            state=self.state(row.state_id),
+            candidate=from_json(row.json, Candidate),
+            rollouts=tuple(filter(None, map(self.rollout, row.rollouts))),
+            reward=from_json(row.reward, Reward),
+        )
+
+    # Documents that a model wrote once: drafts and merges.
+
+    def put_document(self, purpose: str, key: str, text: str) -> None:
+        self._put(_documents, purpose=purpose, key=key, text=text)
+
+    def document(self, purpose: str, key: str) -> str | None:
+        here = sa.and_(_documents.c.purpose == purpose, _documents.c.key == key)
+        with self._engine.begin() as db:
+            return db.scalar(sa.select(_documents.c.text).where(here))
+
+    def documents(self, purpose: str) -> Mapping[str, str]:
+        query = sa.select(_documents.c.key, _documents.c.text).where(_documents.c.purpose == purpose)
+        with self._engine.begin() as db:
+            return {key: text for key, text in db.execute(query)}
+
+    # Results of the evaluation, spending and training metrics.
+
+    def put_result(self, condition: str, task: Task, trial: int, rollout: Rollout) -> None:
+        self._put(_results, condition=condition, task_key=task.key, trial=trial, rollout=rollout.key)
+
+    def results(self) -> Sequence[tuple[str, str, str, int, bool]]:
+        """(condition, domain, task key, trial, passed) of every evaluation rollout."""
+        joined = _results.join(_rollouts, _results.c.rollout == _rollouts.c.key).join(
+            _tasks, _results.c.task_key == _tasks.c.key
+        )
+        query = sa.select(
+            _results.c.condition, _tasks.c.domain, _results.c.task_key, _results.c.trial, _rollouts.c.passed
+        ).select_from(joined)
+        with self._engine.begin() as db:
+            return [tuple(row) for row in db.execute(query.order_by(sa.text("results.rowid")))]  # type: ignore[misc]
+
+    def add_spend(self, role: str, usage: Usage) -> None:
+        with self._engine.begin() as db:
+            text = db.scalar(sa.select(_spend.c.json).where(_spend.c.role == role))
+            total = usage if text is None else from_json(text, Usage) + usage
+            row = {"role": role, "json": to_json(total)}
+            db.execute(insert(_spend).values(**row).on_conflict_do_update(index_elements=["role"], set_=row))
+
+    def spend(self) -> Mapping[str, Usage]:
+        with self._engine.begin() as db:
+            return {role: from_json(text, Usage) for role, text in db.execute(sa.select(_spend))}
+
+    def put_metrics(self, stage: str, metrics: Sequence[Mapping[str, float]]) -> None:
+        for step, values in enumerate(metrics):
+            self._put(_metrics, stage=stage, step=step, json=dict(values))
+
+    def metrics(self) -> Sequence[tuple[str, int, Mapping[str, float]]]:
+        with self._engine.begin() as db:
+            return [(row.stage, row.step, row.json) for row in db.execute(sa.select(_metrics))]
+
+    def _one(self, query: sa.Select[tuple[str]]) -> str:
+        with self._engine.begin() as db:
+            text = db.scalar(query)
+        if text is None:
+            raise StoreError("the store lacks a row that another row names: the run folder is damaged")
+        return text
+
+
+def _pragmas(connection: object, _: object) -> None:
+    with suppress(AttributeError):
+        cursor = connection.cursor()  # type: ignore[attr-defined]
+        cursor.execute("pragma journal_mode=wal")
+        cursor.execute("pragma synchronous=normal")
+        cursor.execute("pragma busy_timeout=5000")
+        cursor.close()

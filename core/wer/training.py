@@ -1,0 +1,64 @@
+"""Algorithm 1: phases of proposing, executing, rewarding, updating, retaining and assembling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wer.contracts import Optimizer
+from wer.opening import Run
+from wer.records import Experience, PhaseOutcome, RefinementState
+from wer.retention import assemble, mixedness, retain
+
+
+async def train(run: Run, optimizer: Optimizer, states: Sequence[RefinementState]) -> None:
+    """Run all phases; a phase that retains nothing ends training, as a result and not as a crash.
+
+    A finished phase is a checkpoint folder with ``done`` in it: on resume it is loaded,
+    and its experience comes from the store.
+    """
+    settings = run.config.training
+    for phase in range(settings.phases):
+        states = states[: settings.states_per_phase or None]
+        outcome = await _phase(run, optimizer, states, phase)
+        kept = retain(outcome.experiences)
+        run.display.say(f"phase {phase}: {_summary(outcome.experiences)}; {len(kept)} candidates retained")
+        states = [assemble(experience, phase=phase + 1) for experience in kept]
+        if not states and phase + 1 < settings.phases:
+            run.display.say(
+                f"training ends after phase {phase}: no candidate had mixed outcomes, so there is nothing to pair. "
+                "More states, more candidates (training.k) or a warmer executor would give some."
+            )
+            return
+
+
+async def _phase(
+    run: Run, optimizer: Optimizer, states: Sequence[RefinementState], phase: int
+) -> PhaseOutcome:
+    stage = f"train/{phase}"
+    folder = run.folder / "checkpoints" / f"phase-{phase}"
+    if (folder / "done").is_file():
+        optimizer.load(folder / "policy")
+        return PhaseOutcome(experiences=tuple(found for _, found in run.store.experiences(stage)))
+    settings = run.config.training
+    run.display.stage(f"phase {phase}: {len(states)} states", len(states) * settings.k * settings.n)
+    folder.mkdir(parents=True, exist_ok=True)
+    outcome = await optimizer.run_phase(states, run.evaluation(stage, n=settings.n, phase=phase), folder)
+    run.store.put_metrics(stage, outcome.metrics)
+    optimizer.save(folder / "policy")
+    (folder / "done").touch()
+    run.plugins.observe_phase(phase, outcome)
+    return outcome
+
+
+def _summary(experiences: Sequence[Experience]) -> str:
+    if not experiences:
+        return "no candidates"
+    count = len(experiences)
+    reward = sum(experience.reward.total for experience in experiences) / count
+    task = sum(experience.reward.task for experience in experiences) / count
+    fmt = sum(experience.reward.fmt for experience in experiences) / count
+    mixed = sum(mixedness(experience.rollouts) > 0 for experience in experiences)
+    return (
+        f"{count} candidates, mean reward {reward:.3f} (task {task:.3f}, format {fmt:.3f}), "
+        f"{mixed} with mixed outcomes"
+    )

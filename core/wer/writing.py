@@ -1,0 +1,189 @@
+"""What a skill writer is asked, and how its answer is read.
+
+One request serves every writer (prompted, trained in process, trained on a
+cluster), because the paper has a single generation rule [Eq. 2]. The prompt
+carries the tools, the skill in force and the evidence's call sequences verbatim;
+nothing is summarised and nothing is cut.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+
+from wer.errors import SkillError
+from wer.records import Candidate, Message, RefinementState, Rollout, Skill, Task, ToolSpec, Trajectory, Usage
+from wer.skills import parse_document, render_document
+
+_FORMAT = """\
+Answer with exactly two blocks and nothing else:
+<think>
+What the evidence shows: which step failed, why, and the general rule that prevents it.
+</think>
+<skill>
+name: short-name-with-hyphens
+description: One line on the family of tasks.
+## Workflow
+1. First step.
+2. Second step.
+## Notes
+- An assumption, edge case or known failure.
+</skill>
+A skill is a procedure for every task of this family, never the solution of one task: no file names, \
+ids, amounts or other values of the task below."""
+
+_REVISE = (
+    "You revise the written skill of a tool-using agent. The agent is frozen: it reads the skill in its "
+    "system prompt, then calls tools. You see the task, the tools, the skill in force and what happened "
+    "when the agent used it. Write a better skill: find the first step that went wrong, say what to do "
+    "instead, keep what works.\n\n" + _FORMAT
+)
+
+_SEED = (
+    "You write a skill for a tool-using agent: a short procedure that it reads in its system prompt before "
+    "it calls tools. You see one task of the family and the tools.\n\n" + _FORMAT
+)
+
+_MERGE = (
+    "You merge the written skills of a tool-using agent into one. They come from tasks of one family. Keep "
+    "the steps and notes that recur or that prevent a failure, drop duplicates and contradictions, and keep "
+    "it shorter than {words} words.\n\n" + _FORMAT
+)
+
+
+def revision_messages(state: RefinementState) -> tuple[Message, ...]:
+    """Ask for one revision of the state's skill [Eq. 2]."""
+    skill = render_document(state.skill) if not state.skill.empty else "(none: the agent had no skill)"
+    blocks = [
+        _context(state.task),
+        f"# Skill in force\n{skill}",
+        *(_evidence_block("Success", rollout) for rollout in state.successes),
+        *(_evidence_block("Failure", rollout) for rollout in state.failures),
+        "Write the revised skill.",
+    ]
+    return (Message(role="system", content=_REVISE), Message(role="user", content="\n\n".join(blocks)))
+
+
+def seed_messages(task: Task) -> tuple[Message, ...]:
+    """Ask for a draft from the query and the tools alone [cold start, (q, C)]."""
+    content = f"{_context(task)}\n\nWrite the skill."
+    return (Message(role="system", content=_SEED), Message(role="user", content=content))
+
+
+def merge_messages(skills: Sequence[Skill], *, max_words: int) -> tuple[Message, ...]:
+    """Ask for one skill that consolidates several of one domain."""
+    listed = "\n\n".join(f"# Skill {i}\n{render_document(skill)}" for i, skill in enumerate(skills, 1))
+    return (
+        Message(role="system", content=_MERGE.format(words=max_words)),
+        Message(role="user", content=f"{listed}\n\nWrite the merged skill."),
+    )
+
+
+_STRICT = re.compile(r"\s*<think>(.*?)</think>\s*<skill>(.*?)</skill>\s*", re.DOTALL)
+_THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)
+_SKILL = re.compile(r"<skill>(.*)</skill>", re.DOTALL)
+_DELIMITER = re.compile(r"</?(?:think|skill)>")
+
+
+def parse_candidate(
+    text: str,
+    *,
+    state: RefinementState,
+    index: int,
+    token_ids: tuple[int, ...] = (),
+    logprobs: tuple[float, ...] = (),
+    usage: Usage | None = None,
+) -> Candidate:
+    """Read a writer's answer: the reasoning, and the skill if there is one.
+
+    The answer is *well formed* when it is one reasoning block and one skill block,
+    with no delimiter inside either, and the skill block parses [R_fmt]. A skill is
+    also taken from an answer that is not well formed, as long as one can be found:
+    retention looks at outcomes alone.
+    """
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    skill, problem = read_skill(text, parent=state.skill)
+    strict = _STRICT.fullmatch(text)
+    exact = strict is not None and len(_DELIMITER.findall(text)) == 4
+    if skill is not None and not exact:
+        problem = "not exactly one <think> block and one <skill> block"
+    think = _THINK.search(text)
+    return Candidate(
+        state_id=state.id,
+        index=index,
+        text=text,
+        reasoning=think.group(1).strip() if think else "",
+        skill=skill,
+        well_formed=exact and skill is not None,
+        problem=problem,
+        token_ids=token_ids,
+        logprobs=logprobs,
+        usage=usage or Usage(),
+    )
+
+
+def read_skill(text: str, *, parent: Skill) -> tuple[Skill | None, str]:
+    """Find the skill in a writer's answer; or None and the reason."""
+    block = _SKILL.search(text)
+    if block is None:
+        return None, "no <skill>...</skill> block in the answer"
+    try:
+        return parse_document(block.group(1), parent=parent), ""
+    except SkillError as error:
+        return None, str(error)
+
+
+def render_tools(tools: Sequence[ToolSpec]) -> str:
+    """List tools a line each, as signatures; what all descriptions share is said once.
+
+    Parameter types, names and which are optional are kept; parameter descriptions,
+    which the executor sees, are not.
+    """
+    head = os.path.commonprefix([tool.description for tool in tools]) if len(tools) > 1 else ""
+    tail = os.path.commonprefix([tool.description[::-1] for tool in tools])[::-1] if len(tools) > 1 else ""
+    shared = f"{head.strip()}\n" if head.strip() else ""
+    lines = [
+        f"- {tool.name}({_signature(tool)}): {tool.description[len(head) :].removesuffix(tail).strip()}"
+        for tool in tools
+    ]
+    return shared + "\n".join(lines)
+
+
+def _signature(tool: ToolSpec) -> str:
+    required = set(tool.parameters.get("required", ()))
+    properties = tool.parameters.get("properties", {})
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {schema.get('type', 'any')}"
+        for name, schema in properties.items()
+    )
+
+
+def render_trajectory(trajectory: Trajectory) -> str:
+    """Write the call sequence verbatim: what was said, called and answered, in order."""
+    lines: list[str] = []
+    for index, message in enumerate(trajectory.messages):
+        lines.append(f"user: {message}")
+        for step in (step for step in trajectory.steps if step.turn == index):
+            if step.text.strip():
+                lines.append(f"agent: {step.text.strip()}")
+            for call, seen in zip(step.calls, step.observations, strict=False):
+                lines.append(f"call: {call.name}({json.dumps(call.arguments, ensure_ascii=False)})")
+                lines.append(f"result: {seen.text}")
+    if trajectory.end.why != "done":
+        lines.append(f"end: {trajectory.end.why}")
+    return "\n".join(lines)
+
+
+def _context(task: Task) -> str:
+    parts = [f"# Tools\n{render_tools(task.tools)}"]
+    if task.context:
+        parts.append(f"# Environment\n{task.context}")
+    parts.append("# Task\n" + "\n".join(f"user: {turn}" for turn in task.turns))
+    return "\n\n".join(parts)
+
+
+def _evidence_block(title: str, rollout: Rollout) -> str:
+    findings = "".join(f"\nverifier: {line}" for line in rollout.verdict.diagnostics)
+    return f"# {title}\n{render_trajectory(rollout.trajectory)}{findings}"

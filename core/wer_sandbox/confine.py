@@ -1,0 +1,102 @@
+"""Confinement of an episode, applied by itself right after the fork and before any request.
+
+The layers are independent, and each that this machine has is applied. The answer says
+which, so that a report never claims more isolation than there was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+import sysconfig
+
+from wer_sandbox import landlock, privileges, seccomp
+from wer_sandbox.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
+
+_OPEN_FILES = 64
+# What a C extension that is imported late may need to find its libraries.
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/etc/localtime")
+_DEVICES = ("/dev/urandom", "/dev/random", "/dev/zero")
+_NULL = ("/dev/null",)
+
+
+def confine(memory_bytes: int) -> list[str]:
+    """Give up, for good, whatever an episode does not need; return the layers in force.
+
+    Args:
+        memory_bytes: How much address space may be added to what is there already.
+    """
+    parent = os.getppid()
+    readable = _readable()
+    layers = ["resource limits"]
+    _sacrifice_first()
+    _limit(memory_bytes)
+    with contextlib.suppress(OSError):
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        layers.append("no new privileges")
+    fenced = landlock.version() > 0
+    if fenced:
+        landlock.restrict(readable, _NULL)
+        layers.append(f"landlock {landlock.version()}")
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):
+            privileges.drop(readable, fenced=fenced)
+            layers.append(f"uid {privileges.NOBODY}")
+    with contextlib.suppress(OSError):
+        die_with_parent(parent)
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))  # after the change of uid, which it would forbid
+    if seccomp.supported():
+        with contextlib.suppress(OSError):
+            seccomp.restrict(read_only=not fenced)
+            layers.append("seccomp")
+    return layers
+
+
+def die_with_parent(parent: int) -> None:
+    """Be killed when the parent dies, even if it was never told to clean up.
+
+    Args:
+        parent: Its pid as this process sees it; when it is gone already, leave now.
+
+    Raises:
+        OSError: This system cannot.
+    """
+    prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _readable() -> list[str]:
+    interpreter = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")]
+    interpreter += [sysconfig.get_config_var("LIBDIR") or ""]
+    folders = [*sys.path, *interpreter, *_LIBRARIES, *_DEVICES]
+    return [folder for folder in dict.fromkeys(folders) if folder and os.path.exists(folder)]
+
+
+def _sacrifice_first() -> None:
+    """When memory runs out, the kernel shall take the episode and not its worker."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+        score.write("1000")
+
+
+def _limit(memory_bytes: int) -> None:
+    limits = {
+        resource.RLIMIT_AS: _address_space() + memory_bytes,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NOFILE: _OPEN_FILES,
+        resource.RLIMIT_CORE: 0,
+    }
+    for kind, value in limits.items():
+        with contextlib.suppress(ValueError, OSError):  # macOS has no RLIMIT_AS worth the name
+            resource.setrlimit(kind, (value, value))
+
+
+def _address_space() -> int:
+    try:
+        with open("/proc/self/statm", encoding="ascii") as counts:
+            return int(counts.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0

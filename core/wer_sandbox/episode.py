@@ -1,0 +1,65 @@
+"""One episode: a forked child that confines itself and then answers the host's requests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import traceback
+from typing import Any, BinaryIO
+
+from wer_sandbox import confine, domain as domains, wire
+
+
+def live(domain: Any, host: socket.socket, stderr: int, lease: str, memory_bytes: int) -> None:
+    """Serve one episode to its end; the caller leaves with ``os._exit`` afterwards.
+
+    Args:
+        host: A fresh connection to the host, not yet introduced.
+        stderr: Where both output streams go.
+        lease: The one-time key that introduces the connection.
+        memory_bytes: How much the episode may add to the worker's address space.
+    """
+    _forget_the_worker()
+    connection = _keep_only(host, stderr)
+    layers = confine.confine(memory_bytes)
+    connection.sendall(wire.encode({"key": lease, "layers": layers}))
+    with connection.makefile("rb") as lines:
+        _answer(domain, lines, connection)
+
+
+def _forget_the_worker() -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def _keep_only(host: socket.socket, stderr: int) -> socket.socket:
+    """Close every file but the connection and the output: siblings' pipes and sockets too."""
+    for stream in (1, 2):
+        os.dup2(stderr, stream)
+    with open(os.devnull, "rb") as null:
+        os.dup2(null.fileno(), 0)
+    kept = os.dup2(host.detach(), 3, inheritable=False)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    return socket.socket(fileno=kept)
+
+
+def _answer(domain: Any, lines: BinaryIO, connection: socket.socket) -> None:
+    while line := lines.readline(wire.MAX_LINE + 1):
+        request = wire.decode(line)
+        connection.sendall(_reply(domain, request))
+
+
+def _reply(domain: Any, request: dict[str, Any]) -> bytes:
+    identity = request.get("id")
+    try:
+        result = domains.call(domain, request.get("method"), request.get("params") or {})
+        return wire.encode({"id": identity, "result": result})
+    except Exception as error:
+        where = traceback.format_exc(limit=-8)[-4000:]
+        message = "unprintable"
+        with contextlib.suppress(Exception):
+            message = str(error)[:2000]
+        report = {"type": type(error).__name__, "message": message, "traceback": where}
+        return wire.encode({"id": identity, "error": report})

@@ -1,0 +1,80 @@
+"""What a server's answer means to the run: a reply, a failure for now, or a refusal for good."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+
+from wer.errors import ModelError, ModelUnavailable, PromptTooLong, WerError
+from wer.records import Json
+
+REPLY_CAP_BYTES = 16 << 20
+
+_FOR_NOW = frozenset({408, 409, 425, 429})
+_SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+
+
+async def read_json(response: aiohttp.ClientResponse, where: str) -> Json:
+    """Read a body as JSON whatever its content type says; invalid UTF-8 is replaced.
+
+    A body of an unsuccessful answer that is not JSON is given back as text.
+
+    Raises:
+        ModelError: It is longer than 16 MiB, compression undone.
+        ModelUnavailable: A successful answer that is not JSON.
+    """
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > REPLY_CAP_BYTES:
+            raise ModelError(f"{where} sent more than {REPLY_CAP_BYTES >> 20} MiB; a model's reply is far smaller")
+    text = body.decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if response.status != 200:
+            return text
+        kind = response.headers.get("Content-Type", "no content type")
+        raise ModelUnavailable(f"{where} sent no JSON ({kind}): {text[:200]!r}") from error
+
+
+def failure(where: str, status: int, words: str, wire: Json, retry_after: str | None) -> WerError:
+    """Make the error that an unsuccessful answer stands for.
+
+    Args:
+        words: What the server said, fit for the user's eyes.
+        wire: The same as data.
+        retry_after: The header, seconds or a date.
+    """
+    error = wire.get("error") if isinstance(wire, Mapping) else None
+    code = str(error.get("code") or error.get("type") or "") if isinstance(error, Mapping) else ""
+    said = f"{where} answered {status}: {words[:500]}"
+    if code in {"context_length_exceeded", "exceed_context_size_error"}:
+        return PromptTooLong(f"{said}. Shorten the skill, or use a model with a larger context.")
+    if status == 429 and code in _SPENT:
+        return ModelError(f"{said}. The account has no credit left.")
+    if status in _FOR_NOW or status >= 500 or status == 200:
+        return ModelUnavailable(said, retry_after_s=seconds(retry_after))
+    if status in {401, 403}:
+        return ModelError(f"{said}. Check the API key and what it may use.")
+    if status == 404:
+        return ModelError(f"{said}. Check the model's name and the address.")
+    return ModelError(said)
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """Read a Retry-After header: seconds or an HTTP date, at most ten minutes; None when unreadable."""
+    if retry_after is None:
+        return None
+    try:
+        wait_s = float(retry_after)
+    except ValueError:
+        try:
+            wait_s = (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):
+            return None
+    return min(max(wait_s, 0.0), 600.0) if wait_s == wait_s else None
