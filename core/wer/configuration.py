@@ -15,6 +15,7 @@ from attrs import Attribute, field, frozen
 
 from wer.errors import ConfigError
 from wer.records import Json
+from wer.reward import RewardRule
 from wer.tables import nearest, structure
 
 Condition: TypeAlias = Literal["none", "seed", "untrained", "refined"]
@@ -41,11 +42,6 @@ def _distinct(_: Any, attribute: Attribute[Any], value: Sequence[str]) -> None:
             raise ValueError(f"{attribute.name} names {name!r} twice: name each once")
 
 
-def _unit(_: Any, attribute: Attribute[Any], value: float) -> None:
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{attribute.name} must lie in 0..1, got {value!r}")
-
-
 @frozen(kw_only=True)
 class TrainingConfig:
     """``[training]``: the schedule and the policy's sampling; the paper's settings by default.
@@ -55,6 +51,7 @@ class TrainingConfig:
         n: Rollouts a candidate [n].
         phases: Passes over the states [P].
         states_per_phase: The most states that one phase works on; 0 is all.
+        train_limit: The most training tasks a domain; 0 is all.
         top_k: 0 is no limit.
     """
 
@@ -65,6 +62,7 @@ class TrainingConfig:
     n: int = field(default=2, validator=_at_least(1))
     phases: int = field(default=3, validator=_at_least(0))
     states_per_phase: int = field(default=0, validator=_at_least(0))
+    train_limit: int = field(default=0, validator=_at_least(0))
     temperature: float = field(default=0.95, validator=_at_least(0))
     top_k: int = field(default=50, validator=_at_least(0))
     max_prompt_tokens: int = field(default=19_000, validator=_at_least(1))
@@ -76,21 +74,6 @@ class TrainingConfig:
                 f"n must be at least 2 when phases is {self.phases}, got {self.n}: the next phase starts "
                 "from candidates whose rollouts both passed and failed. Raise n, or set phases = 1."
             )
-
-
-@frozen(kw_only=True)
-class RewardConfig:
-    """``[reward]``: what R_len allows and how R_fmt is annealed [Eq. 4].
-
-    Attributes:
-        reasoning_budget: Words of reasoning that R_len pays for in full.
-        fmt_weight_start: Weight of R_fmt in the first phase.
-        fmt_weight_end: Weight of R_fmt in the last phase.
-    """
-
-    reasoning_budget: int = field(default=300, validator=_at_least(1))
-    fmt_weight_start: float = field(default=1.0, validator=_unit)
-    fmt_weight_end: float = field(default=0.0, validator=_unit)
 
 
 @frozen(kw_only=True)
@@ -182,7 +165,9 @@ class RunConfig:
         env: Names of environments.
         domains: Domains of those environments; empty is all.
         backend: The optimizer: ``prompted``, ``grpo``, or any other installed one.
-        writer: The model behind the optimizer, ``provider/name[@url]``.
+        writer: The model behind the optimizer, ``provider/name[@url]``; empty is `executor`.
+        seed_skill: A ``SKILL.md`` or its folder that every task starts from; empty has
+            a model write one a task.
         seed_writer: Writes the seed skills; empty is `writer`.
         merge_writer: Merges skills; empty is `writer`.
         executor: The frozen agent's model, ``provider/name[@url]``.
@@ -201,6 +186,7 @@ class RunConfig:
     method: Literal["wer"] = "wer"
     backend: str = "prompted"
     writer: str = ""
+    seed_skill: str = ""
     seed_writer: str = ""
     merge_writer: str = ""
     executor: str = field(default="", validator=_named)
@@ -211,7 +197,7 @@ class RunConfig:
     workers: int = field(default=0, validator=_at_least(0))
     concurrency: int = field(default=0, validator=_at_least(0))
     training: TrainingConfig = TrainingConfig()
-    reward: RewardConfig = RewardConfig()
+    reward: RewardRule = RewardRule()
     refinement: RefinementConfig = RefinementConfig()
     merge: MergeConfig = MergeConfig()
     evaluation: EvaluationConfig = EvaluationConfig()

@@ -1,0 +1,245 @@
+"""Finding the parts that plugins offer: everything that varies is looked up here, by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+import pluggy
+from attrs import frozen
+
+from wer import hookspecs
+from wer.contracts import Environment, Executor, Model, Optimizer, Sandbox, Verifier
+from wer.errors import PluginError
+from wer.tables import nearest
+
+T = TypeVar("T")
+
+_GROUP = "wer"
+_KINDS = {
+    "wer_environments": "environment",
+    "wer_verifiers": "verifier",
+    "wer_executors": "executor",
+    "wer_optimizers": "optimizer",
+    "wer_models": "model",
+    "wer_sandboxes": "sandbox",
+}
+_OBSERVERS = ("wer_rollout_finished", "wer_phase_finished")
+
+
+@frozen
+class Registry(Generic[T]):
+    """The parts of one kind, as factories by name.
+
+    Attributes:
+        kind: In the singular, for messages: ``verifier``.
+        offers: Name to the plugin that offers it and its factory.
+    """
+
+    kind: str
+    offers: Mapping[str, tuple[str, Callable[..., T]]]
+    broken: Mapping[str, str]
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self.offers))
+
+    def make(self, name: str, *arguments: Any) -> T:
+        """Call the factory of a name.
+
+        Raises:
+            PluginError: Nobody offers that name, or a library that it needs is missing.
+        """
+        if name not in self.offers:
+            installed = ", ".join(self.names()) or "none"
+            failed = f" Not loaded: {', '.join(self.broken)}; see wer plugin list." if self.broken else ""
+            raise PluginError(
+                f"no {self.kind} named {name!r} (installed: {installed}){nearest(name, self.offers) or '.'} "
+                f"Check the spelling in wer.toml, or install the plugin that offers it.{failed}"
+            )
+        plugin, factory = self.offers[name]
+        try:
+            return factory(*arguments)
+        except ImportError as error:
+            raise PluginError(
+                f"{self.kind} {name!r} of plugin {plugin!r} needs a library that is not installed: {error}. "
+                f"Install it, for example with pip install 'wer-skills[{plugin}]'."
+            ) from error
+
+
+@frozen(kw_only=True)
+class Row:
+    """One line of ``wer plugin list``.
+
+    Attributes:
+        distribution: Name and version of the installed package.
+        kind: ``environment``, ..., ``observer``; empty for a broken plugin.
+        status: ``ok``, or why it could not be loaded.
+    """
+
+    plugin: str
+    distribution: str
+    kind: str
+    name: str
+    status: str = "ok"
+
+
+@frozen(kw_only=True)
+class Plugins:
+    """All parts that were found.
+
+    Attributes:
+        hook: Calls the observers: ``plugins.hook.wer_rollout_finished(...)``.
+        broken: Plugins that could not be loaded, with the reason; the others work.
+    """
+
+    hook: Any
+    environments: Registry[Environment]
+    verifiers: Registry[Verifier]
+    executors: Registry[Executor]
+    optimizers: Registry[Optimizer]
+    models: Registry[Model]
+    sandboxes: Registry[Sandbox]
+    broken: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+    def model(self, spec: str) -> Model:
+        """Open the model that a user named ``provider/name[@url]``.
+
+        Raises:
+            PluginError: No such provider, or not of that form.
+        """
+        provider, slash, rest = spec.partition("/")
+        if not (provider and slash and rest):
+            raise PluginError(
+                f"{spec!r} names no model. Write provider/name, with one of the providers "
+                f"{', '.join(self.models.names()) or '(none installed)'}."
+            )
+        return self.models.make(provider, rest)
+
+    def listing(self) -> tuple[Row, ...]:
+        """Say what every plugin offers, for ``wer plugin list``."""
+        return self.rows
+
+
+def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
+    """Import every installed plugin and merge what they offer.
+
+    Args:
+        extra: Modules (or classes as namespaces) to register beside the installed ones.
+
+    Raises:
+        PluginError: Two plugins offer one name, or a hook is misspelt.
+    """
+    manager = pluggy.PluginManager(_GROUP)
+    manager.add_hookspecs(hookspecs)
+    broken: dict[str, str] = {}
+    distributions: dict[str, str] = {}
+    for point in sorted(entry_points(group=_GROUP), key=lambda point: point.name):
+        distributions[point.name] = _distribution(point)
+        try:
+            module = import_module(point.value)
+        except Exception as error:  # a plugin's own failure, whatever it is, stops only itself
+            broken[point.name] = f"{type(error).__name__}: {error}"
+        else:
+            _register(manager, module, point.name)
+    for plugin in extra:
+        _register(manager, plugin, plugin.__name__)
+    offers = {hook: _merged(manager, hook, broken) for hook in _KINDS}
+    rows = [*_rows(manager, offers, distributions)]
+    rows += [
+        Row(
+            plugin=name,
+            distribution=distributions.get(name, ""),
+            kind="",
+            name="",
+            status=f"broken: {reason}",
+        )
+        for name, reason in broken.items()
+    ]
+
+    def registry(hook: str) -> Registry[Any]:
+        return Registry(_KINDS[hook], offers[hook], broken)
+
+    return Plugins(
+        hook=manager.hook,
+        environments=registry("wer_environments"),
+        verifiers=registry("wer_verifiers"),
+        executors=registry("wer_executors"),
+        optimizers=registry("wer_optimizers"),
+        models=registry("wer_models"),
+        sandboxes=registry("wer_sandboxes"),
+        broken=broken,
+        rows=tuple(rows),
+    )
+
+
+def _register(manager: pluggy.PluginManager, plugin: ModuleType | type, name: str) -> None:
+    """Register a plugin once its functions named ``wer_...`` are hooks that exist."""
+    for attribute, value in vars(plugin).items():
+        if not attribute.startswith("wer_") or not callable(value):
+            continue
+        if attribute not in (*_KINDS, *_OBSERVERS):
+            close = difflib.get_close_matches(attribute, (*_KINDS, *_OBSERVERS), n=1, cutoff=0.5)
+            hint = (
+                f"Did you mean {close[0]!r}?"
+                if close
+                else f"The hooks are {', '.join((*_KINDS, *_OBSERVERS))}."
+            )
+            raise PluginError(f"plugin {name!r} has {attribute!r}, which is no hook of WER. {hint}")
+        if not hasattr(value, f"{_GROUP}_impl"):
+            raise PluginError(
+                f"plugin {name!r} has {attribute!r} without @hookimpl. Import it from wer and mark it."
+            )
+    try:
+        manager.register(plugin, name)
+    except ValueError as error:
+        raise PluginError(f"plugin {name!r} is registered twice: {error}. Rename or remove one.") from error
+    except pluggy.PluginValidationError as error:
+        manager.unregister(name=name)
+        raise PluginError(
+            f"plugin {name!r}: {error}. Take the arguments that wer.hookspecs shows."
+        ) from error
+
+
+def _merged(
+    manager: pluggy.PluginManager, hook: str, broken: dict[str, str]
+) -> dict[str, tuple[str, Callable[..., Any]]]:
+    """Ask every plugin for its parts of one kind, one by one, so that each can fail alone."""
+    offers: dict[str, tuple[str, Callable[..., Any]]] = {}
+    for implementation in getattr(manager.hook, hook).get_hookimpls():
+        plugin = implementation.plugin_name
+        try:
+            offered = dict(implementation.function())
+        except Exception as error:  # as above
+            broken[plugin] = f"{hook} raised {type(error).__name__}: {error}"
+            continue
+        for name, factory in offered.items():
+            if name in offers:
+                raise PluginError(
+                    f"plugins {offers[name][0]!r} and {plugin!r} both offer a {_KINDS[hook]} named {name!r}. "
+                    "Uninstall one of them, or rename what it offers."
+                )
+            offers[name] = (plugin, factory)
+    return offers
+
+
+def _rows(
+    manager: pluggy.PluginManager,
+    offers: Mapping[str, Mapping[str, tuple[str, Any]]],
+    distributions: Mapping[str, str],
+) -> Iterator[Row]:
+    for hook, offered in offers.items():
+        for name, (plugin, _) in sorted(offered.items()):
+            yield Row(plugin=plugin, distribution=distributions.get(plugin, ""), kind=_KINDS[hook], name=name)
+    for hook in _OBSERVERS:
+        for implementation in getattr(manager.hook, hook).get_hookimpls():
+            plugin = implementation.plugin_name
+            yield Row(plugin=plugin, distribution=distributions.get(plugin, ""), kind="observer", name=hook)
+
+
+def _distribution(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else ""
