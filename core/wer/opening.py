@@ -16,7 +16,7 @@ from wer.errors import ConfigError, SandboxError
 from wer.evaluating import Evaluation
 from wer.ledger import Budget, Ledger, RoleModel
 from wer.plugins import Plugins
-from wer.records import SandboxSpec, Split, Task
+from wer.records import Rollout, SandboxSpec, Task
 from wer.rollouts import Limits, Scheduler, World
 from wer.store import Store
 from wer.tables import nearest
@@ -256,14 +256,10 @@ def _budget(config: RunConfig) -> Budget:
     return Budget(max_rollouts=caps.max_rollouts, max_tokens=caps.max_tokens, max_cost=caps.max_cost)
 
 
-def _announce(display: Display, plugins: Plugins) -> Callable[..., None]:
-    def announce(rollout: object, cached: bool) -> None:
-        display.rollout(rollout, cached)  # type: ignore[arg-type]
-        plugins.observe_rollout(rollout, cached)  # type: ignore[arg-type]
+def _announce(display: Display, plugins: Plugins) -> Callable[[Rollout, bool], None]:
+    def announce(rollout: Rollout, cached: bool) -> None:
+        display.rollout(rollout, cached)
+        plugins.hook.wer_rollout_finished(rollout=rollout, cached=cached)
 
     return announce
 
-
-def split_of(domain: Domain, split: Split) -> tuple[Task, ...]:
-    """The domain's tasks of one split."""
-    return domain.train if split == "train" else domain.test

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -15,6 +14,7 @@ from attrs import frozen
 from wer import hookspecs
 from wer.contracts import Environment, Executor, Model, Optimizer, Sandbox, Verifier
 from wer.errors import PluginError
+from wer.extras import remedy
 from wer.tables import nearest
 
 T = TypeVar("T")
@@ -38,11 +38,14 @@ class Registry(Generic[T]):
     Attributes:
         kind: In the singular, for messages: ``verifier``.
         offers: Name to the plugin that offers it and its factory.
+        broken: Plugins that could not be loaded, with the reason.
+        distributions: Name and version of the installed package, by plugin.
     """
 
     kind: str
     offers: Mapping[str, tuple[str, Callable[..., T]]]
     broken: Mapping[str, str]
+    distributions: Mapping[str, str]
 
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self.offers))
@@ -65,8 +68,8 @@ class Registry(Generic[T]):
             return factory(*arguments)
         except ImportError as error:
             raise PluginError(
-                f"{self.kind} {name!r} of plugin {plugin!r} needs a library that is not installed: {error}. "
-                f"Install it, for example with pip install 'wer-skills[{plugin}]'."
+                f"{self.kind} {name!r} of plugin {plugin!r} needs a library that cannot be imported: {error}. "
+                + remedy(error.name or "", self.distributions.get(plugin, "").partition(" ")[0])
             ) from error
 
 
@@ -139,10 +142,15 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
     broken: dict[str, str] = {}
     distributions: dict[str, str] = {}
     for point in sorted(entry_points(group=_GROUP), key=lambda point: point.name):
+        if point.name in distributions:
+            raise PluginError(
+                f"{distributions[point.name]} and {_distribution(point)} both have a plugin named {point.name!r}. "
+                "Uninstall one of them."
+            )
         distributions[point.name] = _distribution(point)
         try:
-            module = import_module(point.value)
-        except Exception as error:  # a plugin's own failure, whatever it is, stops only itself
+            module = point.load()
+        except (Exception, SystemExit) as error:  # a plugin's own failure, whatever it is, stops only itself
             broken[point.name] = f"{type(error).__name__}: {error}"
         else:
             _register(manager, module, point.name)
@@ -162,7 +170,7 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
     ]
 
     def registry(hook: str) -> Registry[Any]:
-        return Registry(_KINDS[hook], offers[hook], broken)
+        return Registry(_KINDS[hook], offers[hook], broken, distributions)
 
     return Plugins(
         hook=manager.hook,

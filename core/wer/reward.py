@@ -14,9 +14,14 @@ def _weight(_: object, attribute: object, value: float) -> None:
         raise ValueError(f"{getattr(attribute, 'name', 'weight')} must lie in 0..1, got {value!r}")
 
 
+def _positive(_: object, attribute: object, value: int) -> None:
+    if value < 1:
+        raise ValueError(f"{getattr(attribute, 'name', 'value')} must be at least 1, got {value!r}")
+
+
 @frozen(kw_only=True)
 class RewardRule:
-    """The terms' settings.
+    """``[reward]``: the terms' settings.
 
     Attributes:
         reasoning_budget: Words of reasoning that cost nothing.
@@ -25,7 +30,7 @@ class RewardRule:
             ("annealed downward during training", paper section 3.3).
     """
 
-    reasoning_budget: int = 300
+    reasoning_budget: int = field(default=300, validator=_positive)
     fmt_weight_start: float = field(default=1.0, validator=_weight)
     fmt_weight_end: float = field(default=0.0, validator=_weight)
 

@@ -46,7 +46,7 @@ async def _phase(
     run.store.put_metrics(stage, outcome.metrics)
     optimizer.save(folder / "policy")
     (folder / "done").touch()
-    run.plugins.observe_phase(phase, outcome)
+    run.plugins.hook.wer_phase_finished(phase=phase, outcome=outcome)
     return outcome
 
 

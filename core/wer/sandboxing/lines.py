@@ -29,12 +29,23 @@ class Connection(asyncio.Protocol):
         self._problem = ""
         self._rest = bytearray()
         self._limit = 4096  # a stranger gets room for an introduction only
+        self._held: list[Message] = []
+        self._transport: asyncio.Transport
+
+    def hold(self) -> None:
+        """Keep what comes after the introduction until somebody trusts the connection."""
+        self.heard = lambda connection, message: self._held.append(message)
 
     def trust(self, heard: Callable[[Message], None], lost: Callable[[str], None]) -> None:
         """Go on with these after the introduction."""
         self._limit = wire.MAX_LINE
         self.heard = lambda connection, message: heard(message)
         self.lost = lost
+        held, self._held = self._held, []
+        for message in held:
+            heard(message)
+        if not self.open:
+            lost(self._problem)
 
     def say(self, message: JsonObject) -> None:
         """Send one message; nothing happens when the connection is gone.

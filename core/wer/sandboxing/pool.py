@@ -34,8 +34,8 @@ class WorkerPool:
         pool = cls(spec, launcher, await Rendezvous.open(shared=launcher.shared))
         try:
             async with asyncio.TaskGroup() as group:
-                started = [group.create_task(pool._worker()) for _ in range(max(1, workers))]
-            pool._workers = [task.result() for task in started]
+                for _ in range(max(1, workers)):
+                    group.create_task(pool._add())
             episode = await pool._workers[0].fork()
             pool._layers = episode.layers
             await episode.close()
@@ -68,6 +68,9 @@ class WorkerPool:
         async with self._replacing:
             await asyncio.gather(*(worker.stop() for worker in self._workers))
             await self._meeting.close()
+
+    async def _add(self) -> None:
+        self._workers.append(await self._worker())
 
     async def _worker(self) -> Worker:
         return await Worker.start(self._spec, self._meeting, self._launcher)

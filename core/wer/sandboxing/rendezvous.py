@@ -39,9 +39,9 @@ class Rendezvous:
         folder: Holds the socket and a note of who owns it.
     """
 
-    def __init__(self, folder: Path, shared: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._shared = shared
+        self._server: asyncio.Server | None = None
         self._expected: dict[str, asyncio.Future[Caller]] = {}
         self._strangers: set[Connection] = set()
 
@@ -54,7 +54,7 @@ class Rendezvous:
         """
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         (folder / _OWNER).write_text(json.dumps(Owner.me().write()))
-        meeting = cls(folder, shared)
+        meeting = cls(folder)
         loop = asyncio.get_running_loop()
         meeting._server = await loop.create_unix_server(meeting._answer, str(folder / SOCKET), backlog=256)
         if shared:
@@ -71,7 +71,8 @@ class Rendezvous:
 
     async def close(self) -> None:
         """Stop listening and remove the folder."""
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
         for stranger in tuple(self._strangers):
             stranger.hang_up()
         for promise in tuple(self._expected.values()):
@@ -92,6 +93,7 @@ class Rendezvous:
     def _introduce(self, stranger: Connection, hello: Message) -> None:
         promise = self._expected.get(str(hello.get("key")))
         self._strangers.discard(stranger)
+        stranger.hold()
         if promise is None or promise.done():
             stranger.hang_up()
         else:

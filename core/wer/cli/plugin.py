@@ -1,0 +1,23 @@
+"""``wer plugin``: what is installed."""
+
+from __future__ import annotations
+
+from cyclopts import App
+from rich.console import Console
+from rich.table import Table
+
+from wer import plugins
+
+app = App(name="plugin", help="Parts that are installed: environments, verifiers, executors, optimizers, ...")
+
+
+@app.command(name="list")
+def list_() -> None:
+    """List every installed part, and every plugin that could not be loaded, with the reason."""
+    found = plugins.load()
+    table = Table()
+    for heading in ("kind", "name", "plugin", "distribution", "status"):
+        table.add_column(heading)
+    for row in found.listing():
+        table.add_row(row.kind, row.name, row.plugin, row.distribution, row.status)
+    Console().print(table)

@@ -1,0 +1,109 @@
+"""What a run found, computed from its store and from nothing else, so that anyone can compute it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from wer import statistics
+from wer.measuring import NOOP
+from wer.statistics import Difference, Estimate
+from wer.store import Store
+
+AVERAGE = "average"
+
+
+@frozen(kw_only=True)
+class Cell:
+    """Pass@1 of one condition in one domain, or averaged over domains with equal weight.
+
+    Attributes:
+        domain: A domain's name, or `AVERAGE`.
+    """
+
+    condition: str
+    domain: str
+    estimate: Estimate
+
+
+@frozen(kw_only=True)
+class Contrast:
+    """A paired difference between two conditions, over the tasks and seeds that both have."""
+
+    better: str
+    base: str
+    difference: Difference
+
+    def sentence(self) -> str:
+        """Say in words what the difference shows, and what it doesn't."""
+        points, low, high = (100 * value for value in (self.difference.mean, self.difference.low, self.difference.high))
+        figures = f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}, p = {self.difference.p:.2g})"
+        if low > 0:
+            return f"{self.better} is better than {self.base}: {figures}."
+        if high < 0:
+            return f"{self.better} is worse than {self.base}: {figures}."
+        return (
+            f"{self.better} and {self.base} can't be told apart: {figures}. "
+            "A difference of this size may be noise; more tasks or trials would say."
+        )
+
+
+@frozen(kw_only=True)
+class Results:
+    """Everything that a report prints about the test split."""
+
+    cells: tuple[Cell, ...]
+    contrasts: tuple[Contrast, ...]
+    conditions: tuple[str, ...]
+    domains: tuple[str, ...]
+
+    def cell(self, condition: str, domain: str) -> Estimate | None:
+        """The estimate of one cell, if that condition was measured there."""
+        for cell in self.cells:
+            if (cell.condition, cell.domain) == (condition, domain):
+                return cell.estimate
+        return None
+
+
+def results(store: Store) -> Results:
+    """Compute every figure from the stored verdicts."""
+    outcomes: dict[str, dict[str, dict[str, list[bool]]]] = {}
+    for condition, domain, task, _, passed in store.results():
+        outcomes.setdefault(condition, {}).setdefault(domain, {}).setdefault(task, []).append(passed)
+    conditions = tuple(sorted(outcomes, key=lambda name: name == NOOP))
+    domains = tuple(dict.fromkeys(domain for by_domain in outcomes.values() for domain in by_domain))
+    cells = tuple(
+        cell for condition in conditions for cell in _cells(condition, outcomes[condition], domains)
+    )
+    contrasts = tuple(
+        Contrast(
+            better=better,
+            base=base,
+            difference=statistics.paired_difference(_pooled(outcomes[better]), _pooled(outcomes[base])),
+        )
+        for better, base in _pairs(conditions)
+    )
+    return Results(cells=cells, contrasts=contrasts, conditions=conditions, domains=domains)
+
+
+def _cells(
+    condition: str, by_domain: Mapping[str, Mapping[str, Sequence[bool]]], domains: Sequence[str]
+) -> Sequence[Cell]:
+    cells = [
+        Cell(condition=condition, domain=domain, estimate=statistics.pass_at_1(by_domain[domain]))
+        for domain in domains
+        if domain in by_domain
+    ]
+    average = statistics.equal_weight_average([by_domain[cell.domain] for cell in cells])
+    return [*cells, Cell(condition=condition, domain=AVERAGE, estimate=average)]
+
+
+def _pooled(by_domain: Mapping[str, Mapping[str, Sequence[bool]]]) -> Mapping[str, Sequence[bool]]:
+    return {f"{domain} {task}": trials for domain, tasks in by_domain.items() for task, trials in tasks.items()}
+
+
+def _pairs(conditions: Sequence[str]) -> Sequence[tuple[str, str]]:
+    """The contrasts that the protocol asks for: what was made against what it started from."""
+    wanted = (("seed", "none"), ("untrained", "seed"), ("refined", "none"), ("refined", "seed"), ("refined", "untrained"))
+    return [pair for pair in wanted if set(pair) <= set(conditions)]

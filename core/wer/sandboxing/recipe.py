@@ -1,0 +1,64 @@
+"""What a spec puts on a sandbox's module path: its requirements, and code copied from the host.
+
+Both are folders of the cache, named by content and never changed once they are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+from pathlib import Path
+
+from wer import wheels
+from wer.errors import SandboxError
+from wer.paths import cache_dir
+from wer.records import SandboxSpec, content_hash
+
+_SERVER = "wer_sandbox"
+_IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc")
+
+
+def requirements(spec: SandboxSpec) -> Path | None:
+    """Give the folder with the spec's requirements installed; None when it has none.
+
+    Raises:
+        WerError: They could not be fetched or installed, with the remedy.
+    """
+    return wheels.install(spec.requirements) if spec.requirements else None
+
+
+def code(spec: SandboxSpec) -> Path:
+    """Give the folder with the server and the spec's packages.
+
+    Raises:
+        SandboxError: With ``cause="start"``: a package is not on the host.
+    """
+    sources = [_source(name) for name in (_SERVER, *spec.packages)]
+    name = content_hash([[source.name, _digest(source)] for source in sources])
+    return wheels.once(cache_dir() / "sandboxes" / f"code-{name}", lambda folder: _copy(sources, folder))
+
+
+def _source(name: str) -> Path:
+    found = importlib.util.find_spec(name)
+    if found is None or not found.submodule_search_locations:
+        raise SandboxError(
+            f"the package {name!r} is not installed (expected a folder with an __init__.py). "
+            "Install the plugin that it belongs to",
+            cause="start",
+        )
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+def _digest(source: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(f"{path.relative_to(source)}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _copy(sources: list[Path], folder: Path) -> None:
+    for source in sources:
+        shutil.copytree(source, folder / source.name, ignore=_IGNORED)
