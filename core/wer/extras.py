@@ -22,10 +22,12 @@ def extras(distribution: str = "wer-skills") -> dict[str, tuple[str, ...]]:
 def remedy(module: str, distribution: str) -> str:
     """Say what to install when a module of a plugin's distribution cannot be imported."""
     top = module.partition(".")[0].replace("_", "-").lower()
-    for requirement, extra in _optional(distribution):
-        if requirement.lower().replace("_", "-") == top:
-            return f"Install it with pip install '{distribution}[{extra}]'."
-    return f"Install the library that provides {module!r}."
+    optional = list(_optional(distribution))
+    offering = [extra for requirement, extra in optional if requirement.lower().replace("_", "-") == top]
+    if not offering:
+        return f"Install the library that provides {module!r}."
+    smallest = min(offering, key=lambda extra: sum(other == extra for _, other in optional))
+    return f"Install it with pip install '{distribution}[{smallest}]'."
 
 
 def _optional(distribution: str) -> Iterator[tuple[str, str]]:

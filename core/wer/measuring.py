@@ -1,4 +1,4 @@
-"""The only place that touches the test split: Pass@1 of every condition, on shared seeds."""
+"""The only place that runs the test split: Pass@1 of every condition, on shared seeds."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from wer.noop import NoOp
 from wer.opening import Run, with_executor
-from wer.records import NO_SKILL, Skill, Task
+from wer.records import NO_SKILL, Skill, Split, Task
 from wer.rollouts import Scheduler, Unit, seeds_of
 
 NOOP = "no-op"
 
 
-async def measure(run: Run, skills: Mapping[str, Mapping[str, Skill]]) -> None:
-    """Run every test task under every condition, and once with the agent that does nothing.
+async def measure(run: Run, skills: Mapping[str, Mapping[str, Skill]], *, split: Split = "test") -> None:
+    """Run every task of a split under every condition, and once with the agent that does nothing.
 
     Trial j of a task has the same seed under every condition, so that differences are
     paired; equal skills share their rollouts.
@@ -22,17 +22,17 @@ async def measure(run: Run, skills: Mapping[str, Mapping[str, Skill]]) -> None:
         skills: The skill of a condition by domain name: ``skills[condition][domain]``.
     """
     trials = run.config.evaluation.trials
-    tasks = [(domain, task) for domain in run.domains for task in domain.test]
-    run.display.stage(f"test split: {len(skills)} conditions", len(skills) * len(tasks) * trials)
+    tasks = [(domain, task) for domain in run.domains for task in domain.tasks(split)]
+    run.display.stage(f"{split} split: {len(skills)} conditions", len(skills) * len(tasks) * trials)
     keys, units = [], []
     for condition, by_domain in skills.items():
         for domain, task in tasks:
-            for trial, seed in enumerate(seeds_of(task, trials, run_seed=run.config.seed, purpose="test")):
+            for trial, seed in enumerate(seeds_of(task, trials, run_seed=run.config.seed, purpose=split)):
                 keys.append((condition, task, trial))
                 units.append(Unit(task=task, skill=by_domain[domain.name], seed=seed))
     await _record(run, run.scheduler, keys, units)
     idle = [(NOOP, task, 0) for _, task in tasks]
-    run.display.stage("test split: the agent that does nothing", len(idle))
+    run.display.stage(f"{split} split: the agent that does nothing", len(idle))
     nothing = [Unit(task=task, skill=NO_SKILL, seed=0) for _, task in tasks]
     await _record(run, with_executor(run.scheduler, NoOp()), idle, nothing)
 

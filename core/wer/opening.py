@@ -16,7 +16,7 @@ from wer.errors import ConfigError, SandboxError
 from wer.evaluating import Evaluation
 from wer.ledger import Budget, Ledger, RoleModel
 from wer.plugins import Plugins
-from wer.records import Rollout, SandboxSpec, Task
+from wer.records import Rollout, SandboxSpec, Split, Task
 from wer.rollouts import Limits, Scheduler, World
 from wer.store import Store
 from wer.tables import nearest
@@ -34,6 +34,9 @@ class Domain:
     env: str
     train: tuple[Task, ...]
     test: tuple[Task, ...]
+
+    def tasks(self, split: Split) -> tuple[Task, ...]:
+        return self.train if split == "train" else self.test
 
 
 @frozen(kw_only=True)

@@ -68,7 +68,7 @@ class Registry(Generic[T]):
             return factory(*arguments)
         except ImportError as error:
             raise PluginError(
-                f"{self.kind} {name!r} of plugin {plugin!r} needs a library that cannot be imported: {error}. "
+                f"{self.kind} {name!r} of plugin {plugin!r} needs a library that is missing: {error}. "
                 + remedy(error.name or "", self.distributions.get(plugin, "").partition(" ")[0])
             ) from error
 
@@ -144,8 +144,8 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
     for point in sorted(entry_points(group=_GROUP), key=lambda point: point.name):
         if point.name in distributions:
             raise PluginError(
-                f"{distributions[point.name]} and {_distribution(point)} both have a plugin named {point.name!r}. "
-                "Uninstall one of them."
+                f"{distributions[point.name]} and {_distribution(point)} both have a plugin named "
+                f"{point.name!r}. Uninstall one of them."
             )
         distributions[point.name] = _distribution(point)
         try:

@@ -172,6 +172,13 @@ class Store:
             text = db.scalar(sa.select(_tasks.c.expect).where(_tasks.c.key == task_key))
         return None if text is None else (from_json(text, object),)
 
+    def marks(self) -> Sequence[str]:
+        """Remarks that the measured tasks carry, each once."""
+        query = sa.select(_tasks.c.json).where(_tasks.c.key.in_(sa.select(_results.c.task_key)))
+        with self._engine.begin() as db:
+            found = [from_json(text, Task) for text in db.scalars(query)]
+        return tuple(dict.fromkeys(mark for task in found for mark in task.marks))
+
     # Skills and rollouts.
 
     def put_skill(self, skill: Skill) -> None:

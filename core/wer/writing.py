@@ -3,7 +3,8 @@
 One request serves every writer (prompted, trained in process, trained on a
 cluster), because the paper has a single generation rule [Eq. 2]. The prompt
 carries the tools, the skill in force and the evidence's call sequences verbatim;
-nothing is summarised and nothing is cut.
+nothing is summarised and nothing is cut; only tokens of chat templates lose their
+brackets.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from wer.cleaning import harmless
 from wer.errors import SkillError
 from wer.records import Candidate, Message, RefinementState, Rollout, Skill, Task, ToolSpec, Trajectory, Usage
 from wer.skills import parse_document, render_document
@@ -186,4 +188,4 @@ def _context(task: Task) -> str:
 
 def _evidence_block(title: str, rollout: Rollout) -> str:
     findings = "".join(f"\nverifier: {line}" for line in rollout.verdict.diagnostics)
-    return f"# {title}\n{render_trajectory(rollout.trajectory)}{findings}"
+    return f"# {title}\n{harmless(render_trajectory(rollout.trajectory) + findings)}"

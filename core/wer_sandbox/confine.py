@@ -23,36 +23,42 @@ _DEVICES = ("/dev/urandom", "/dev/random", "/dev/zero")
 _NULL = ("/dev/null",)
 
 
-def confine(memory_bytes: int) -> list[str]:
-    """Give up, for good, whatever an episode does not need; return the layers in force.
+class Confinement:
+    """What an episode gives up, for good. Prepared once in the worker, applied in each child."""
 
-    Args:
-        memory_bytes: How much address space may be added to what is there already.
-    """
-    parent = os.getppid()
-    readable = _readable()
-    layers = ["resource limits"]
-    _sacrifice_first()
-    _limit(memory_bytes)
-    with contextlib.suppress(OSError):
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
-        layers.append("no new privileges")
-    fenced = landlock.version() > 0
-    if fenced:
-        landlock.restrict(readable, _NULL)
-        layers.append(f"landlock {landlock.version()}")
-    if os.geteuid() == 0:
+    def __init__(self) -> None:
+        self._readable = _readable()
+        self._landlock = landlock.version()
+        self._filter = seccomp.assemble(read_only=not self._landlock) if seccomp.supported() else b""
+
+    def apply(self, memory_bytes: int) -> list[str]:
+        """Give up whatever an episode does not need; return the layers in force.
+
+        Args:
+            memory_bytes: How much address space may be added to what is there already.
+        """
+        parent = os.getppid()
+        layers = ["resource limits"]
+        _sacrifice_first()
+        _limit(memory_bytes)
         with contextlib.suppress(OSError):
-            privileges.drop(readable, fenced=fenced)
-            layers.append(f"uid {privileges.NOBODY}")
-    with contextlib.suppress(OSError):
-        die_with_parent(parent)
-    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))  # after the change of uid, which it would forbid
-    if seccomp.supported():
+            prctl(PR_SET_NO_NEW_PRIVS, 1)
+            layers.append("no new privileges")
+        if self._landlock:
+            landlock.restrict(self._readable, _NULL)
+            layers.append(f"landlock {self._landlock}")
+        if os.geteuid() == 0:
+            with contextlib.suppress(OSError):
+                privileges.drop(self._readable, fenced=self._landlock > 0)
+                layers.append(f"uid {privileges.NOBODY}")
         with contextlib.suppress(OSError):
-            seccomp.restrict(read_only=not fenced)
-            layers.append("seccomp")
-    return layers
+            die_with_parent(parent)
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))  # after the change of uid, which it would forbid
+        if self._filter:
+            with contextlib.suppress(OSError):
+                seccomp.restrict(self._filter)
+                layers.append("seccomp")
+        return layers
 
 
 def die_with_parent(parent: int) -> None:
@@ -78,8 +84,8 @@ def _readable() -> list[str]:
 
 def _sacrifice_first() -> None:
     """When memory runs out, the kernel shall take the episode and not its worker."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
-        score.write("1000")
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as score:
+        score.write(b"1000")
 
 
 def _limit(memory_bytes: int) -> None:
@@ -96,7 +102,7 @@ def _limit(memory_bytes: int) -> None:
 
 def _address_space() -> int:
     try:
-        with open("/proc/self/statm", encoding="ascii") as counts:
+        with open("/proc/self/statm", "rb") as counts:
             return int(counts.read().split()[0]) * resource.getpagesize()
     except OSError:
         return 0

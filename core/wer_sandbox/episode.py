@@ -9,10 +9,19 @@ import socket
 import traceback
 from typing import Any, BinaryIO
 
-from wer_sandbox import confine, domain as domains, wire
+from wer_sandbox import domain as domains, wire
+from wer_sandbox.confine import Confinement
 
 
-def live(domain: Any, host: socket.socket, stderr: int, lease: str, memory_bytes: int) -> None:
+def live(
+    domain: Any,
+    confinement: Confinement,
+    host: socket.socket,
+    *,
+    stderr: int,
+    lease: str,
+    memory_bytes: int,
+) -> None:
     """Serve one episode to its end; the caller leaves with ``os._exit`` afterwards.
 
     Args:
@@ -23,7 +32,7 @@ def live(domain: Any, host: socket.socket, stderr: int, lease: str, memory_bytes
     """
     _forget_the_worker()
     connection = _keep_only(host, stderr)
-    layers = confine.confine(memory_bytes)
+    layers = confinement.apply(memory_bytes)
     connection.sendall(wire.encode({"key": lease, "layers": layers}))
     with connection.makefile("rb") as lines:
         _answer(domain, lines, connection)
@@ -38,8 +47,7 @@ def _keep_only(host: socket.socket, stderr: int) -> socket.socket:
     """Close every file but the connection and the output: siblings' pipes and sockets too."""
     for stream in (1, 2):
         os.dup2(stderr, stream)
-    with open(os.devnull, "rb") as null:
-        os.dup2(null.fileno(), 0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     kept = os.dup2(host.detach(), 3, inheritable=False)
     os.closerange(4, os.sysconf("SC_OPEN_MAX"))
     return socket.socket(fileno=kept)

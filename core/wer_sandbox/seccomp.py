@@ -75,7 +75,7 @@ class _Program:
         self.refuse_bits(call, argument, 0xFFFFFFFF)
 
 
-def _assemble(read_only: bool) -> list[tuple[int, int, int, int]]:
+def _instructions(read_only: bool) -> list[tuple[int, int, int, int]]:
     column, architecture = _MACHINES[platform.machine()]
     program = _Program(column)
     program.add(_LOAD, 4)
@@ -99,16 +99,21 @@ def _assemble(read_only: bool) -> list[tuple[int, int, int, int]]:
     return program.instructions
 
 
-def restrict(*, read_only: bool) -> None:
-    """Install the filter. Needs ``no_new_privs``.
+def assemble(*, read_only: bool) -> bytes:
+    """Write the filter for this machine.
 
     Args:
         read_only: Also refuse to open any file for writing, for kernels without Landlock.
+    """
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in _instructions(read_only))
+
+
+def restrict(code: bytes) -> None:
+    """Install a filter. Needs ``no_new_privs``.
 
     Raises:
         OSError: The kernel refused.
     """
-    code = b"".join(struct.pack("HBBI", *instruction) for instruction in _assemble(read_only))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
     prctl(PR_SET_SECCOMP, 2, ctypes.c_char_p(program))

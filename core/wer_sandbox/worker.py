@@ -55,9 +55,10 @@ def run(domain: str, socket_path: str, key: str, episode_memory_bytes: int, host
     except Exception:
         control.sendall(wire.encode({"failed": traceback.format_exc()[-8000:]}))
         sys.exit(1)
+    worker = Worker(loaded, control, socket_path, episode_memory_bytes)
     gc.collect()
     gc.freeze()  # children then share these pages for good
-    Worker(loaded, control, socket_path, episode_memory_bytes).run()
+    worker.run()
 
 
 def _dial(path: str) -> socket.socket:
@@ -74,6 +75,7 @@ class Worker:
         self._control = control
         self._socket_path = socket_path
         self._memory_bytes = memory_bytes
+        self._confinement = confine.Confinement()
         self._children: dict[int, Child] = {}
         self._orders = b""
         self._kills_by_kernel = memory.kills()
@@ -140,7 +142,8 @@ class Worker:
         child = self._children[pid] = Child(lease, pid, output)
 
         def listen() -> None:
-            if not child.listen():
+            # a burial in the same round of events has closed the pipe already
+            if pid in self._children and not child.listen():
                 self._events.unregister(output)
 
         self._watch(output, listen)
@@ -148,7 +151,14 @@ class Worker:
     def _be(self, connection: socket.socket, stderr: int, lease: str) -> None:
         status = 1
         try:
-            episode.live(self._domain, connection, stderr, lease, self._memory_bytes)
+            episode.live(
+                self._domain,
+                self._confinement,
+                connection,
+                stderr=stderr,
+                lease=lease,
+                memory_bytes=self._memory_bytes,
+            )
             status = 0
         except BaseException:
             traceback.print_exc()

@@ -32,12 +32,10 @@ def state_findings(state: Mapping[str, Json], expected: Mapping[str, Mapping[str
     return list(itertools.islice(found, MAX_LINES))
 
 
-def excerpt(value: Json, limit: int = _EXCERPT) -> str:
-    """A value on one line, cut to the limit."""
-    if value is _ABSENT:
-        return "absent"
-    text = json.dumps(value)
-    return text if len(text) <= limit else f"{text[: limit - 4]} ..."
+def one_line(text: str) -> str:
+    """A text without its line breaks, cut to a length that reads well in a list."""
+    text = " ".join(text.split())
+    return text if len(text) <= _EXCERPT else f"{text[: _EXCERPT - 4]} ..."
 
 
 def _differences(got: Json, wanted: Json, path: str) -> Iterator[str]:
@@ -45,7 +43,7 @@ def _differences(got: Json, wanted: Json, path: str) -> Iterator[str]:
         return
     got_members, wanted_members = _members(got), _members(wanted)
     if got_members is None or wanted_members is None or type(got) is not type(wanted):
-        yield f"{_short(path)} is {excerpt(got)}, expected {excerpt(wanted)}"
+        yield f"{_short(path)} is {_excerpt(got)}, expected {_excerpt(wanted)}"
         return
     for key in [*wanted_members, *(key for key in got_members if key not in wanted_members)]:
         yield from _differences(
@@ -62,6 +60,10 @@ def _members(value: Json) -> dict[str, Json] | None:
     if isinstance(value, list):
         return {f"[{index}]": item for index, item in enumerate(value)}
     return None
+
+
+def _excerpt(value: Json) -> str:
+    return "absent" if value is _ABSENT else one_line(json.dumps(value))
 
 
 def _short(path: str) -> str:

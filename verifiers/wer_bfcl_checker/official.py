@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from wer.records import Evidence, Json, Task, Trajectory, TurnEvidence, Verdict
-from wer_bfcl_checker.comparison import excerpt, state_findings
+from wer_bfcl_checker.comparison import one_line, state_findings
 from wer_bfcl_checker.expected import ExpectedTurn, expected_turns
 
 _MAX_RESULTS = 3
@@ -53,7 +53,7 @@ def _first_findings(turns: Sequence[TurnEvidence], wanted: Sequence[ExpectedTurn
 
 def _missing_results(results: Counter[str], want: ExpectedTurn) -> list[str]:
     missing = list((Counter(want.results) - results).elements())
-    lines = [f"no call had the result {excerpt(result)}" for result in missing[:_MAX_RESULTS]]
+    lines = [f"a result is missing so far: {one_line(result)}" for result in missing[:_MAX_RESULTS]]
     if len(missing) > _MAX_RESULTS:
         lines.append(f"{len(missing) - _MAX_RESULTS} more expected results are missing")
     return lines

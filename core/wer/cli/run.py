@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -15,13 +13,12 @@ from rich.console import Console
 from wer import folders, plugins
 from wer.cli import options
 from wer.cli.forecast import print_forecast
+from wer.cli.performing import perform
 from wer.configuration import RunConfig, resolve
-from wer.display import Display
-from wer.errors import WerError
-from wer.opening import domains, environments, opened
+from wer.opening import Run, environments
+from wer.opening import domains as list_domains
 from wer.reporting import print_report, write_report
 from wer.running import run_protocol
-from wer.store import Store
 
 
 def run(
@@ -84,30 +81,14 @@ def _raised(config: RunConfig, caps: dict[str, float | None]) -> RunConfig:
 
 
 def _forecast(config: RunConfig, found: plugins.Plugins) -> None:
-    chosen = domains(config, environments(config, found), test_limit=config.evaluation.test_limit)
+    chosen = list_domains(config, environments(config, found), test_limit=config.evaluation.test_limit)
     print_forecast(Console(), config, chosen)
 
 
 def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:
-    console = Console(stderr=True, highlight=False)
-    console.print(f"run folder: {folder}", markup=False, soft_wrap=True)
-    try:
-        with folders.locked(folder):
-            asyncio.run(_protocol(config, folder, found))
-    except (WerError, KeyboardInterrupt):
-        console.print(f"go on with: wer run --resume {folder}", markup=False, soft_wrap=True)
-        raise
-    sys.stdout.flush()
+    async def work(run: Run) -> None:
+        await run_protocol(run)
+        write_report(folder, run.store, config)
+        print_report(Console(), run.store, folder, config)
 
-
-async def _protocol(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:
-    store = Store(folder / "wer.sqlite", create=True)
-    try:
-        with Display() as display:
-            async with opened(config, folder=folder, store=store, plugins=found, display=display) as run_:
-                store.put_document("about", "tier", run_.tier)
-                await run_protocol(run_)
-        write_report(folder, store, config)
-        print_report(Console(), store, folder, config)
-    finally:
-        store.close()
+    perform(config, folder, found, work, again=f"wer run --resume {folder}")

@@ -1,0 +1,98 @@
+"""Where a skill came from: its ancestors in the revision tree, and the pair behind each changed line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from wer.records import Experience, Rollout, Skill
+from wer.store import Store
+
+
+@frozen(kw_only=True)
+class Revision:
+    """One application of the operator: a skill, what it became, and the evidence that was shown.
+
+    Attributes:
+        pair: The evidence of the state: a success and a failure, or one rollout.
+    """
+
+    stage: str
+    task_id: str
+    before: Skill
+    after: Skill
+    pair: tuple[Rollout, ...]
+    passed: int
+    rollouts: int
+
+
+def revisions(store: Store) -> Sequence[Revision]:
+    """Every revision of the run that gave a skill, oldest first: the revision tree as a list."""
+    return [
+        _revision(stage, found)
+        for stage, found in store.experiences()
+        if found.candidate.skill is not None
+    ]
+
+
+def _revision(stage: str, found: Experience) -> Revision:
+    assert found.candidate.skill is not None
+    return Revision(
+        stage=stage,
+        task_id=found.state.task.id,
+        before=found.state.skill,
+        after=found.candidate.skill,
+        pair=found.state.evidence,
+        passed=sum(rollout.verdict.passed for rollout in found.rollouts),
+        rollouts=len(found.rollouts),
+    )
+
+
+@frozen(kw_only=True)
+class ChangedLine:
+    """A line of the final skill that its seed skill lacks.
+
+    Attributes:
+        origin: The revision that wrote the line first, or the closest line to it.
+        likeness: 1.0 when the origin has the very line; less when a merge reworded it.
+    """
+
+    line: str
+    origin: Revision | None
+    likeness: float
+
+
+def changed_lines(seed: Skill, final: Skill, history: Sequence[Revision]) -> tuple[ChangedLine, ...]:
+    """Trace each new line to the first revision that wrote it; a merge may have reworded it."""
+    old = set(_lines(seed))
+    return tuple(_trace(line, history) for line in _lines(final) if line not in old)
+
+
+def _trace(line: str, history: Sequence[Revision]) -> ChangedLine:
+    best, likeness = None, 0.0
+    for revision in history:
+        known = set(_lines(revision.before))
+        for written in _lines(revision.after):
+            if written in known:
+                continue
+            ratio = 1.0 if written == line else difflib.SequenceMatcher(None, written, line).ratio()
+            if ratio > likeness:
+                best, likeness = revision, ratio
+    return ChangedLine(line=line, origin=best if likeness >= _REWORDED else None, likeness=likeness)
+
+
+_REWORDED = 0.6
+
+
+def _lines(skill: Skill) -> list[str]:
+    return [line.strip() for line in skill.body.splitlines() if line.strip()]
+
+
+def diff(before: Skill, after: Skill) -> str:
+    """A unified diff of two skills' bodies."""
+    lines = difflib.unified_diff(
+        before.body.splitlines(), after.body.splitlines(), before.name or "no skill", after.name, lineterm=""
+    )
+    return "\n".join(lines)

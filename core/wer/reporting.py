@@ -1,0 +1,113 @@
+"""The table and the report of a run: every figure with its n, trials and interval, from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from wer.configuration import RunConfig
+from wer.results import AVERAGE, Results, results
+from wer.statistics import Estimate
+from wer.store import Store
+
+TITLES = {
+    "none": "no skill",
+    "seed": "seed skill",
+    "untrained": "untrained optimizer",
+    "refined": "refined skill",
+    "no-op": "agent that does nothing",
+}
+
+
+def print_report(console: Console, store: Store, folder: Path, config: RunConfig) -> None:
+    """Print the table, the contrasts in words, and where everything is."""
+    found = results(store)
+    console.print(table(found, title=f"Pass@1 on the test split, % ({folder.name})"))
+    for line in _findings(found, store, config):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print(f"skills: {folder / 'skills'}\nreport: {folder / 'report.md'}", markup=False, soft_wrap=True)
+
+
+def table(found: Results, *, title: str) -> Table:
+    """One row a condition, one column a domain, and the average with equal weights."""
+    drawn = Table(title=title, title_justify="left")
+    drawn.add_column("condition")
+    for domain in _columns(found):
+        drawn.add_column(domain, justify="right")
+    for condition in found.conditions:
+        cells = [_figure(found.cell(condition, domain)) for domain in _columns(found)]
+        drawn.add_row(TITLES.get(condition, condition), *cells)
+    return drawn
+
+
+def write_report(folder: Path, store: Store, config: RunConfig) -> Path:
+    """Write ``report.md`` into the run folder."""
+    path = folder / "report.md"
+    path.write_text("\n".join(_markdown(folder, store, config)) + "\n", "utf-8")
+    return path
+
+
+def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
+    found = results(store)
+    yield f"# WER run {folder.name}\n"
+    yield f"Backend `{config.backend}`, executor `{config.executor}`, writer `{config.writer or config.executor}`.\n"
+    yield "## Pass@1 on the test split, %\n"
+    yield f"| condition | {' | '.join(_columns(found))} |"
+    yield "|---" * (len(_columns(found)) + 1) + "|"
+    for condition in found.conditions:
+        cells = [_figure(found.cell(condition, domain)) for domain in _columns(found)]
+        yield f"| {TITLES.get(condition, condition)} | {' | '.join(cells)} |"
+    yield ""
+    for line in _findings(found, store, config):
+        yield f"- {line}"
+    yield "\n## Training\n"
+    yield from _training(store)
+    yield "\n## Cost\n"
+    yield "| role | calls | prompt tokens | of them cached | completion tokens | USD |"
+    yield "|---|---|---|---|---|---|"
+    for role, usage in sorted(store.spend().items()):
+        usd = "unknown" if usage.usd is None else f"{usage.usd:.4f}"
+        yield (
+            f"| {role} | {usage.calls} | {usage.prompt_tokens} | {usage.cached_tokens} "
+            f"| {usage.completion_tokens} | {usd} |"
+        )
+
+
+def _findings(found: Results, store: Store, config: RunConfig) -> Iterator[str]:
+    for contrast in found.contrasts:
+        yield contrast.sentence()
+    yield f"Judged by code alone. Isolation: {store.document('about', 'tier') or 'unknown'}."
+    for mark in store.marks():
+        yield f"Note: {mark}."
+    usage = sum((usage.prompt_tokens + usage.completion_tokens for usage in store.spend().values()), 0)
+    yield (
+        f"{store.count_rollouts()} rollouts, {usage / 1000:.0f} k tokens; "
+        f"intervals are 95 %, clustered by task; seed {config.seed}."
+    )
+
+
+def _training(store: Store) -> Iterator[str]:
+    stages: dict[str, list[float]] = {}
+    for stage, experience in store.experiences():
+        stages.setdefault(stage, []).append(experience.reward.task)
+    if not stages:
+        yield "No candidates were written."
+        return
+    yield "| stage | candidates | mean R_task |"
+    yield "|---|---|---|"
+    for stage, rewards in stages.items():
+        yield f"| {stage} | {len(rewards)} | {sum(rewards) / len(rewards):.3f} |"
+
+
+def _columns(found: Results) -> Sequence[str]:
+    return [*found.domains, AVERAGE] if len(found.domains) > 1 else found.domains
+
+
+def _figure(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "-"
+    points, low, high = (100 * value for value in (estimate.mean, estimate.low, estimate.high))
+    return f"{points:.1f} [{low:.1f}, {high:.1f}] n={estimate.tasks}x{estimate.trials}"

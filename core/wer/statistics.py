@@ -1,0 +1,211 @@
+"""How sure a figure is: every estimate here comes with its interval, and the task is the unit.
+
+Trials of one task resemble each other, so they are clustered: more trials make a
+task's own rate sharper, and only more tasks say more about the next task. The
+interval level is 95 % throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from statistics import NormalDist
+from typing import TypeAlias
+
+from attrs import frozen
+
+Outcomes: TypeAlias = Mapping[str, Sequence[bool]]
+"""Passed or not, trial by trial, of each task by its name."""
+
+_Z = NormalDist().inv_cdf(0.975)
+
+
+@frozen(kw_only=True)
+class Estimate:
+    """A rate with its 95 % interval.
+
+    Attributes:
+        mean: In 0..1.
+        tasks: How many tasks it rests on.
+        trials: How many rollouts in all.
+    """
+
+    mean: float
+    low: float
+    high: float
+    tasks: int
+    trials: int
+
+
+@frozen(kw_only=True)
+class Difference:
+    """A paired difference between two conditions with its 95 % interval.
+
+    Attributes:
+        mean: Of the per-task differences, in -1..1; positive when the first is better.
+        p: Two-sided, of the hypothesis that the conditions are interchangeable.
+        tasks: How many tasks both conditions have.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    tasks: int
+
+
+def wilson(successes: float, trials: float) -> tuple[float, float]:
+    """The score interval of one proportion [Wilson 1927]; sizes may be effective, thus fractional."""
+    if trials <= 0:
+        raise ValueError(f"an interval needs at least one trial, got {trials!r}")
+    rate = successes / trials
+    centre = rate + _Z**2 / (2 * trials)
+    half = _Z * math.sqrt(rate * (1 - rate) / trials + _Z**2 / (4 * trials**2))
+    scale = 1 + _Z**2 / trials
+    low, high = (centre - half) / scale, (centre + half) / scale
+    return (0.0 if rate == 0 else max(0.0, low)), (1.0 if rate == 1 else min(1.0, high))
+
+
+def pass_at_1(outcomes: Outcomes) -> Estimate:
+    """Mean over tasks of the mean over trials, with a Wilson interval of the effective size.
+
+    The effective size is the number of independent rollouts that would give the
+    spread seen between tasks, kept between the number of tasks and that of rollouts.
+    With one trial a task this is Wilson's interval itself.
+    """
+    rates = [_rate(trials) for trials in _checked(outcomes).values()]
+    tasks, rollouts = len(rates), sum(map(len, outcomes.values()))
+    mean = sum(rates) / tasks
+    between = sum((rate - mean) ** 2 for rate in rates) / max(1, tasks - 1) / tasks
+    binomial = mean * (1 - mean)
+    effective = tasks if binomial == 0 or tasks == 1 else rollouts
+    if between > 0:
+        effective = max(tasks, min(rollouts, binomial / between))
+    low, high = wilson(mean * effective, effective)
+    return Estimate(mean=mean, low=low, high=high, tasks=tasks, trials=rollouts)
+
+
+def equal_weight_average(domains: Sequence[Outcomes]) -> Estimate:
+    """Average Pass@1 over domains, each with the same weight however many tasks it has.
+
+    The interval recovers each domain's variance from its own limits [MOVER, Zou and
+    Donner 2008], so that one domain gives back its own interval.
+    """
+    if not domains:
+        raise ValueError("an average needs at least one domain")
+    parts = [pass_at_1(outcomes) for outcomes in domains]
+    mean = sum(part.mean for part in parts) / len(parts)
+    below = math.sqrt(sum((part.mean - part.low) ** 2 for part in parts)) / len(parts)
+    above = math.sqrt(sum((part.high - part.mean) ** 2 for part in parts)) / len(parts)
+    return Estimate(
+        mean=mean,
+        low=max(0.0, mean - below),
+        high=min(1.0, mean + above),
+        tasks=sum(part.tasks for part in parts),
+        trials=sum(part.trials for part in parts),
+    )
+
+
+def paired_difference(better: Outcomes, base: Outcomes) -> Difference:
+    """Compare two conditions task by task, over the tasks that both have.
+
+    The interval is Student's over per-task differences after adding two tasks that
+    differ by one trial, one each way [Bonett and Price 2012, for one trial a task], so
+    that it never shrinks to a point when all tasks agree.
+
+    Raises:
+        ValueError: The conditions have no task in common.
+    """
+    shared = [task for task in better if task in base]
+    if not shared:
+        raise ValueError("a paired difference needs a task that both conditions have")
+    pairs = [(_share(better[task]), _share(base[task])) for task in shared]
+    differences = [first - second for first, second in pairs]
+    step = 1 / max(len(trials[task]) for trials in (better, base) for task in shared)
+    mean = float(sum(differences) / len(shared))
+    padded = [*map(float, differences), step, -step]
+    centre = sum(padded) / len(padded)
+    variance = sum((value - centre) ** 2 for value in padded) / len(padded)
+    half = _student(len(padded) - 1) * math.sqrt(variance / len(padded))
+    return Difference(
+        mean=mean,
+        low=max(-1.0, min(mean, centre - half)),
+        high=min(1.0, max(mean, centre + half)),
+        p=_sign_flip(differences),
+        tasks=len(shared),
+    )
+
+
+def pass_hat_k(outcomes: Outcomes, k: int) -> float:
+    """The chance that k trials of a task all pass, averaged over tasks [pass^k of tau-bench].
+
+    Raises:
+        ValueError: A task has fewer than k trials.
+    """
+    few = [task for task, trials in _checked(outcomes).items() if len(trials) < k]
+    if few or k < 1:
+        raise ValueError(f"pass^{k} needs at least {k} trials of every task and k >= 1; too few: {few[:3]}")
+    chances = [math.comb(sum(trials), k) / math.comb(len(trials), k) for trials in outcomes.values()]
+    return sum(chances) / len(chances)
+
+
+def smallest_detectable_difference(
+    tasks: int, trials: int, *, rate: float = 0.5, consistency: float = 0.5, power: float = 0.8
+) -> float:
+    """The smallest true gain in Pass@1 that a paired comparison would find at the 5 % level.
+
+    It assumes that a gain of d comes from a share d of the tasks that turn from fail
+    to pass, on top of the noise of sampling.
+
+    Args:
+        rate: Pass@1 of the base condition.
+        consistency: Share of the variance of one outcome that lies between tasks; 1
+            when every task always passes or always fails.
+    """
+    if tasks < 1 or trials < 1:
+        raise ValueError(f"needs at least one task and one trial, got {tasks} and {trials}")
+    noise = 2 * rate * (1 - rate) * (1 - consistency) / trials
+    c = (_Z + NormalDist().inv_cdf(power)) ** 2
+    # d^2 = c (noise + d (1 - d)) / tasks, solved for d
+    root = math.sqrt(c * c + 4 * (tasks + c) * c * noise)
+    return min(1.0, (c + root) / (2 * (tasks + c)))
+
+
+def _checked(outcomes: Outcomes) -> Outcomes:
+    if not outcomes:
+        raise ValueError("an estimate needs at least one task")
+    for task, trials in outcomes.items():
+        if not trials:
+            raise ValueError(f"task {task!r} has no trial")
+    return outcomes
+
+
+def _rate(trials: Sequence[bool]) -> float:
+    return sum(trials) / len(trials)
+
+
+def _share(trials: Sequence[bool]) -> Fraction:
+    return Fraction(sum(trials), len(trials))
+
+
+def _student(freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
+
+
+def _sign_flip(differences: Sequence[Fraction]) -> float:
+    """Exact p of the test that flips the sign of each task's difference with a fair coin."""
+    import numpy as np
+
+    scale = math.lcm(*(difference.denominator for difference in differences))
+    sizes = [abs(int(difference * scale)) for difference in differences]
+    reach = sum(sizes)
+    chances = np.zeros(2 * reach + 1)  # of each sum, -reach..reach
+    chances[reach] = 1.0
+    for size in filter(None, sizes):
+        chances = (np.roll(chances, size) + np.roll(chances, -size)) / 2
+    seen = abs(int(sum(differences) * scale))
+    far = np.abs(np.arange(-reach, reach + 1)) >= seen
+    return min(1.0, float(chances[far].sum()))
