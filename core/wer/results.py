@@ -12,6 +12,7 @@ from wer.statistics import Difference, Estimate
 from wer.store import Store
 
 AVERAGE = "average"
+_LEVEL = 0.05
 
 
 @frozen(kw_only=True)
@@ -39,9 +40,9 @@ class Contrast:
         """Say in words what the difference shows, and what it doesn't."""
         points, low, high = (100 * value for value in (self.difference.mean, self.difference.low, self.difference.high))
         figures = f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}, p = {self.difference.p:.2g})"
-        if low > 0:
+        if low > 0 and self.difference.p < _LEVEL:
             return f"{self.better} is better than {self.base}: {figures}."
-        if high < 0:
+        if high < 0 and self.difference.p < _LEVEL:
             return f"{self.better} is worse than {self.base}: {figures}."
         return (
             f"{self.better} and {self.base} can't be told apart: {figures}. "

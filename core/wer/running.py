@@ -86,7 +86,7 @@ def publish(run: Run, skills: Mapping[str, Mapping[str, Skill]]) -> None:
         for domain, skill in by_domain.items():
             if skill.empty:
                 continue
-            folder = run.folder / "skills" / condition / skill.name
+            folder = run.folder / "skills" / condition
             save_skill(
                 skill, folder, {"wer-run": run.folder.name, "wer-domain": domain, "wer-skill": skill.id}
             )

@@ -79,7 +79,7 @@ def pass_at_1(outcomes: Outcomes) -> Estimate:
     mean = sum(rates) / tasks
     between = sum((rate - mean) ** 2 for rate in rates) / max(1, tasks - 1) / tasks
     binomial = mean * (1 - mean)
-    effective = tasks if binomial == 0 or tasks == 1 else rollouts
+    effective = float(tasks if binomial == 0 or tasks == 1 else rollouts)
     if between > 0:
         effective = max(tasks, min(rollouts, binomial / between))
     low, high = wilson(mean * effective, effective)

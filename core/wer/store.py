@@ -7,6 +7,7 @@ that questions are asked by.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -164,13 +165,13 @@ class Store:
 
     def put_expect(self, task: Task, expect: Json) -> None:
         with self._engine.begin() as db:
-            db.execute(_tasks.update().where(_tasks.c.key == task.key).values(expect=to_json(expect)))
+            db.execute(_tasks.update().where(_tasks.c.key == task.key).values(expect=json.dumps(expect)))
 
     def expect(self, task_key: str) -> tuple[Json] | None:
         """The stored expectation in a tuple of one, or None when it was never made."""
         with self._engine.begin() as db:
             text = db.scalar(sa.select(_tasks.c.expect).where(_tasks.c.key == task_key))
-        return None if text is None else (from_json(text, object),)
+        return None if text is None else (json.loads(text),)
 
     def marks(self) -> Sequence[str]:
         """Remarks that the measured tasks carry, each once."""

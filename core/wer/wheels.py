@@ -84,7 +84,15 @@ def _unpack(requirements: Sequence[str], folder: Path) -> None:
 
 
 def _pip(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--no-input", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--quiet",
+        "--no-input",
+        *arguments,
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_S, check=False)
     except subprocess.TimeoutExpired:

@@ -12,6 +12,7 @@ import resource
 import signal
 import sys
 import sysconfig
+from pathlib import Path
 
 from wer_sandbox import landlock, privileges, seccomp
 from wer_sandbox.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
@@ -79,12 +80,12 @@ def _readable() -> list[str]:
     interpreter = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")]
     interpreter += [sysconfig.get_config_var("LIBDIR") or ""]
     folders = [*sys.path, *interpreter, *_LIBRARIES, *_DEVICES]
-    return [folder for folder in dict.fromkeys(folders) if folder and os.path.exists(folder)]
+    return [folder for folder in dict.fromkeys(folders) if folder and Path(folder).exists()]
 
 
 def _sacrifice_first() -> None:
     """When memory runs out, the kernel shall take the episode and not its worker."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as score:
+    with contextlib.suppress(OSError), Path("/proc/self/oom_score_adj").open("wb") as score:
         score.write(b"1000")
 
 
@@ -102,7 +103,6 @@ def _limit(memory_bytes: int) -> None:
 
 def _address_space() -> int:
     try:
-        with open("/proc/self/statm", "rb") as counts:
-            return int(counts.read().split()[0]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
     except OSError:
         return 0

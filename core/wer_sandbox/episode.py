@@ -9,7 +9,7 @@ import socket
 import traceback
 from typing import Any, BinaryIO
 
-from wer_sandbox import domain as domains, wire
+from wer_sandbox import domains, wire
 from wer_sandbox.confine import Confinement
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from typing import Iterable
+from collections.abc import Iterable
+from pathlib import Path
 
 from wer_sandbox.kernel import syscall
 
@@ -64,7 +65,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     except FileNotFoundError:
         return
     try:
-        if not os.path.isdir(path):
+        if not Path(path).is_dir():
             access &= ~READ_DIR
         rule = struct.pack("=Qi", access, beneath)
         syscall(ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(1), rule, ctypes.c_uint32(0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from typing import Iterable
+from collections.abc import Iterable
 
 from wer_sandbox.kernel import PR_SET_KEEPCAPS, prctl, syscall
 

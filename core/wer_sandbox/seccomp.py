@@ -11,7 +11,6 @@ import ctypes
 import errno
 import platform
 import struct
-from typing import Optional
 
 from wer_sandbox import syscalls
 from wer_sandbox.kernel import PR_SET_SECCOMP, prctl
@@ -44,12 +43,14 @@ class _Program:
     def add(self, code: int, value: int, yes: int = 0, no: int = 0) -> None:
         self.instructions.append((code, yes, no, value))
 
-    def refuse(self, number: Optional[int]) -> None:
+    def refuse(self, number: int | None) -> None:
         if number is not None:
             self.add(_EQUAL, number, 0, 1)
             self.add(_RETURN, _REFUSE)
 
-    def refuse_values(self, call: tuple[Optional[int], Optional[int]], argument: int, values: tuple[int, ...]) -> None:
+    def refuse_values(
+        self, call: tuple[int | None, int | None], argument: int, values: tuple[int, ...]
+    ) -> None:
         """Refuse a call when the low half of an argument is one of these."""
         number = call[self.column]
         assert number is not None
@@ -59,7 +60,7 @@ class _Program:
             self.refuse(value)
         self.add(_RETURN, _ALLOW)
 
-    def refuse_bits(self, call: tuple[Optional[int], Optional[int]], argument: int, mask: int) -> None:
+    def refuse_bits(self, call: tuple[int | None, int | None], argument: int, mask: int) -> None:
         """Refuse a call when an argument has any of these bits."""
         number = call[self.column]
         if number is not None:
@@ -70,7 +71,7 @@ class _Program:
             self.add(_RETURN, _ALLOW)
             self.add(_RETURN, _REFUSE)
 
-    def only_zero(self, call: tuple[Optional[int], Optional[int]], argument: int) -> None:
+    def only_zero(self, call: tuple[int | None, int | None], argument: int) -> None:
         """Refuse a call unless an argument is 0."""
         self.refuse_bits(call, argument, 0xFFFFFFFF)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 # Landlock does not cover chmod, chown, times and attributes (its documentation, "current
 # limitations"), and a kernel without Landlock covers nothing: hence the file calls here.
-DENIED: dict[str, tuple[int | None, int | None]] = {  # fmt: skip
+# fmt: off
+DENIED: dict[str, tuple[int | None, int | None]] = {
     # other processes
     "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
@@ -54,7 +55,8 @@ DENIED: dict[str, tuple[int | None, int | None]] = {  # fmt: skip
     "clock_adjtime": (305, 266), "sethostname": (170, 161), "setdomainname": (171, 162),
     "iopl": (172, None), "ioperm": (173, None), "modify_ldt": (154, None),
     "lookup_dcookie": (212, 18),
-}  # fmt: skip
+}
+# fmt: on
 
 # From 424 on, numbers are common to all architectures. These are harmless; every other
 # one (io_uring, pidfd, clone3, openat2, the new mount interface, and whatever a later

@@ -16,9 +16,10 @@ import signal
 import socket
 import sys
 import traceback
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
-from wer_sandbox import confine, domain as domains, episode, memory, wire
+from wer_sandbox import confine, domains, episode, memory, wire
 
 LAST_WORDS = 4096
 """Bytes of a child's output that are kept."""

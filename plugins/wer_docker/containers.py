@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from wer.errors import SandboxError
 from wer.records import SandboxSpec
 from wer.sandboxing.machines import Death
-from wer.sandboxing.owners import Owner
 from wer.sandboxing.rendezvous import SOCKET
+from wer_docker import labels
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
-MANAGED = "wer.managed"
-DEADLINE = "wer.deadline"
 _CALL_IN = "/run/wer"
-_DEADLINE_S = 14 * 24 * 3600
 _POLL_S = 0.25
+_SETTLE_S = 2.0
 _STOPPED = ("exited", "dead", "removing")
+_STARTS = threading.BoundedSemaphore(4)
+"""A daemon that starts many containers at once answers too late."""
 
 
 class ContainerMachine:
@@ -47,47 +47,115 @@ class ContainerMachine:
         try:
             return cls(await asyncio.shield(starting))
         except asyncio.CancelledError:
-            machine = cls(await starting)  # a thread can't be cancelled, and its container must not stay
-            await machine.remove()
+            await cls(await starting).remove()  # a thread can't be cancelled, and its container must not stay
             raise
         except (DockerException, OSError) as error:
-            raise SandboxError(
-                f"a container of {spec.name!r} cannot be started: {error}", cause="start"
-            ) from error
+            story = f"a container of the sandbox {spec.name!r} cannot be started: {error}"
+            raise SandboxError(story, cause="start") from error
 
     async def ended(self) -> None:
-        while await asyncio.to_thread(self._status) not in _STOPPED:
+        while await asyncio.to_thread(self._state) is not None:  # noqa: ASYNC110 - the daemon has no event for us
             await asyncio.sleep(_POLL_S)
 
     async def autopsy(self) -> Death:
         return await asyncio.to_thread(self._autopsy)
 
     async def remove(self) -> None:
-        await asyncio.shield(asyncio.to_thread(self._remove))
+        await asyncio.shield(asyncio.to_thread(remove, self._container))
 
-    def _status(self) -> str:
+    def _state(self) -> dict[str, Any] | None:
+        """The daemon's account of a container that runs; None once it has stopped or gone."""
         from docker.errors import NotFound
 
         try:
             self._container.reload()
         except NotFound:
-            return "removing"
-        return str(self._container.status)
+            return None
+        return None if self._container.status in _STOPPED else self._container.attrs["State"]
 
     def _autopsy(self) -> Death:
         from docker.errors import DockerException, NotFound
 
+        settled = time.monotonic() + _SETTLE_S
         try:
-            state = self._container.wait_for_end() 
+            while self._state() is not None and time.monotonic() < settled:
+                time.sleep(_POLL_S / 5)
+            self._container.reload()
+            words = self._container.logs(stdout=False, tail=50)[-8192:].decode(errors="replace")
         except NotFound:
-            return Death("dead", "its container was removed by somebody else", "")
+            return Death("dead", "its container was removed from outside", "")
         except (DockerException, OSError) as error:
-            return Death("dead", f"the Docker daemon does not answer ({error})", "")
+            return Death("dead", f"the Docker daemon cannot say why ({error})", "")
+        state = self._container.attrs["State"]
+        if self._container.status not in _STOPPED:
+            return Death("hung", f"its container is {self._container.status} but does not answer", words)
+        if state.get("OOMKilled"):
+            return Death("out_of_memory", "its container ran out of memory", words)
+        return Death("dead", f"its container ended with exit status {state.get('ExitCode')}", words)
 
-    def _remove(self) -> None:
-        from docker.errors import APIError, NotFound
-        ...
+
+def remove(container: Container) -> None:
+    """Kill and remove a container, whatever its state; nothing happens when it is gone."""
+    from docker.errors import APIError, NotFound
+
+    try:
+        container.remove(force=True, v=True)
+    except NotFound:
+        return
+    except APIError as error:
+        if "already in progress" not in str(error):
+            raise
 
 
 def _run(client: DockerClient, image: str, spec: SandboxSpec, folder: Path, key: str) -> Container:
-    """Create and start; on failure nothing stays."""
+    with _STARTS:
+        container = client.containers.create(image, **_settings(spec, folder, key))
+        try:
+            container.start()
+        except BaseException:
+            remove(container)
+            raise
+        return container
+
+
+def _settings(spec: SandboxSpec, folder: Path, key: str) -> dict[str, Any]:
+    from docker.types import LogConfig, Mount, Ulimit
+
+    return {
+        "command": [
+            *("--domain", spec.domain),
+            *("--connect", f"{_CALL_IN}/{SOCKET}"),
+            *("--episode-memory", str(spec.episode_memory_bytes)),
+        ],
+        "environment": _environ(spec, key),
+        "labels": labels.mine(),
+        "mounts": [Mount(_CALL_IN, str(folder), type="bind", read_only=True)],
+        "network_mode": "none",
+        "ipc_mode": "none",
+        "user": "65534:65534",
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "read_only": True,
+        "tmpfs": {"/tmp": "size=16m,mode=1777,noexec,nosuid,nodev"},  # noqa: S108 - the container's own
+        "mem_limit": spec.memory_bytes,
+        "memswap_limit": spec.memory_bytes,
+        "pids_limit": spec.pids,
+        "nano_cpus": 1_000_000_000,
+        "ulimits": [Ulimit(name="core", soft=0, hard=0), Ulimit(name="nofile", soft=1024, hard=1024)],
+        # Bounded, since a flood of output would fill the host's disk; kept, for an autopsy.
+        "log_config": LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
+        "init": True,
+    }
+
+
+def _environ(spec: SandboxSpec, key: str) -> dict[str, str]:
+    return {
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",  # an episode may start no thread
+        "OPENBLAS_NUM_THREADS": "1",
+        **spec.environ,
+        "WER_SANDBOX_KEY": key,
+    }

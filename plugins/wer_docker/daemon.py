@@ -56,7 +56,8 @@ def problem() -> str | None:
 def _silence(error: Exception, host: str) -> str:
     where = host or "unix:///var/run/docker.sock"
     if "Permission denied" in str(error):
-        return f"this user may not talk to the Docker daemon at {where}. Join the group: usermod -aG docker $USER"
+        remedy = "Join its group: sudo usermod -aG docker $USER, and log in again"
+        return f"this user may not talk to the Docker daemon at {where}. {remedy}"
     return (
         f"no Docker daemon answers at {where} ({error}). Start it (systemctl start docker), "
         "point DOCKER_HOST to it, or use --sandbox process"

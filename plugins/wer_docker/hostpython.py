@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from wer.records import content_hash
+
 _PASSWD = b"root:x:0:0::/:/sbin/nologin\nnobody:x:65534:65534::/nonexistent:/sbin/nologin\n"
 _GROUP = b"root:x:0:\nnogroup:x:65534:\n"
 _UNUSED = {"test", "tests", "idlelib", "tkinter", "turtledemo", "lib2to3", "ensurepip"}
@@ -28,6 +30,11 @@ _C_LIBRARIES = re.compile(r"lib(c|m|dl|rt|pthread|util|resolv|nss_files|nss_dns|
 def interpreter() -> Path:
     """The interpreter inside the image, without the links of a virtual environment."""
     return Path(os.path.realpath(sys.executable))
+
+
+def identity() -> str:
+    """Name what `write` would write, without reading it all."""
+    return content_hash([sys.version, str(interpreter()), [str(library) for library in _libraries()]])
 
 
 def library_path() -> str:
@@ -51,17 +58,16 @@ def write(archive: IO[bytes]) -> None:
 
 
 def _standard_library() -> Iterator[Path]:
-    for root in dict.fromkeys(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")):
-        for folder, inner, files in os.walk(root):
-            inner[:] = sorted(name for name in inner if name not in _UNUSED and not name.startswith("config-"))
-            for name in sorted(files):
-                if not name.startswith("_tkinter"):
-                    yield Path(folder, name)
+    for folder, inner, files in os.walk(sysconfig.get_path("stdlib")):
+        inner[:] = sorted(name for name in inner if name not in _UNUSED and not name.startswith("config-"))
+        for name in sorted(files):
+            if not name.startswith("_tkinter"):
+                yield Path(folder, name)
 
 
 def _libraries() -> list[Path]:
     """Shared libraries of the interpreter and its extensions, by the paths that the loader uses."""
-    extensions = Path(sysconfig.get_path("platstdlib"), "lib-dynload").glob("*.so")
+    extensions = Path(sysconfig.get_path("stdlib"), "lib-dynload").glob("*.so")
     found = {path for program in (interpreter(), *extensions) for path in _linked(program)}
     for folder in {path.parent for path in found if path.name.startswith("libc.so")}:
         found |= {path for path in folder.iterdir() if _C_LIBRARIES.fullmatch(path.name)}

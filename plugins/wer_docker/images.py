@@ -51,7 +51,9 @@ def build(client: DockerClient, spec: SandboxSpec, folders: Sequence[Path]) -> s
             )
     except BuildError as error:
         log = "".join(str(line.get("stream", line.get("error", ""))) for line in error.build_log)
-        raise SandboxError(f"the image of {spec.name!r} cannot be built: {error}", cause="start", stderr_tail=log[-4000:]) from error
+        raise SandboxError(
+            f"the image of {spec.name!r} cannot be built: {error}", cause="start", stderr_tail=log[-4000:]
+        ) from error
     except APIError as error:
         raise SandboxError(f"the image of {spec.name!r} cannot be built: {error}", cause="start") from error
     return tag
@@ -77,7 +79,7 @@ def _base(client: DockerClient) -> str:
 def _from_this_machine(client: DockerClient) -> str:
     from docker.errors import ImageNotFound
 
-    name = content_hash([sys.version, str(hostpython.interpreter())])
+    name = hostpython.identity()
     tag = f"wer-sandbox/host-python:{name}"
     with contextlib.suppress(ImageNotFound):
         client.images.get(tag)
@@ -86,7 +88,9 @@ def _from_this_machine(client: DockerClient) -> str:
     with tempfile.NamedTemporaryFile(suffix=".tar") as archive:
         hostpython.write(archive)
         archive.flush()
-        client.api.import_image_from_file(archive.name, repository=tag.split(":")[0], tag=name, changes=settings)
+        client.api.import_image_from_file(
+            archive.name, repository=tag.split(":")[0], tag=name, changes=settings
+        )
     return tag
 
 

@@ -31,7 +31,9 @@ async def read_json(response: aiohttp.ClientResponse, where: str) -> Json:
     async for chunk in response.content.iter_any():
         body += chunk
         if len(body) > REPLY_CAP_BYTES:
-            raise ModelError(f"{where} sent more than {REPLY_CAP_BYTES >> 20} MiB; a model's reply is far smaller")
+            raise ModelError(
+                f"{where} sent more than {REPLY_CAP_BYTES >> 20} MiB; a model's reply is far smaller"
+            )
     text = body.decode("utf-8", "replace")
     try:
         return json.loads(text)

@@ -41,10 +41,11 @@ class LitellmModel:
         if not name:
             raise ConfigError(f"a model needs a name, got 'litellm/{rest}'. Write litellm/PROVIDER/NAME.")
         try:
-            litellm = importlib.import_module("litellm")
+            litellm: Any = importlib.import_module("litellm")
         except ModuleNotFoundError as error:
             raise WerError(
-                f"litellm/{name} needs litellm, which is not installed. Run: pip install 'wer-skills[litellm]'"
+                f"litellm/{name} needs litellm, which is not installed. "
+                "Run: pip install 'wer-skills[litellm]'"
             ) from error
         litellm.suppress_debug_info = True
         litellm.drop_params = False

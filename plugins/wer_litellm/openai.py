@@ -38,7 +38,8 @@ class OpenAIModel:
     url: str
     key: str = field(repr=False)
     timeout: aiohttp.ClientTimeout = _TIMEOUT
-    _client: aiohttp.ClientSession | None = None
+    _client: aiohttp.ClientSession | None = field(default=None, repr=False)
+    _loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
 
     @classmethod
     def named(cls, rest: str) -> OpenAIModel:
@@ -53,7 +54,9 @@ class OpenAIModel:
         """
         name, at, url = rest.partition("@")
         if not name:
-            raise ConfigError(f"a model needs a name, got 'openai/{rest}'. Write openai/NAME or openai/NAME@URL.")
+            raise ConfigError(
+                f"a model needs a name, got 'openai/{rest}'. Write openai/NAME or openai/NAME@URL."
+            )
         if at and not url.startswith(("http://", "https://")):
             raise ConfigError(f"{url!r} is not an address. Write openai/{name}@http://HOST:PORT/v1.")
         key = os.environ.get("WER_API_KEY", "")
@@ -122,12 +125,12 @@ class OpenAIModel:
 
     def _session(self) -> aiohttp.ClientSession:
         """The client of the running loop, made at the first call; the loop limits concurrency, not it."""
-        client = self._client
-        if client is None or client.closed or client._loop is not asyncio.get_running_loop():
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
             connector = aiohttp.TCPConnector(limit=0)
-            client = aiohttp.ClientSession(connector=connector, timeout=self.timeout, trust_env=True)
-            self._client = client
-        return client
+            self._client = aiohttp.ClientSession(connector=connector, timeout=self.timeout, trust_env=True)
+            self._loop = loop
+        return self._client
 
     def _body(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], sampling: Sampling

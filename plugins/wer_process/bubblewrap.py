@@ -35,7 +35,10 @@ def around(program: str, folders: Sequence[Path]) -> list[str]:
     """
     interpreter = {Path(sys.prefix), Path(sys.base_prefix), Path(sysconfig.get_path("stdlib"))}
     binds = [word for path in _SYSTEM for word in ("--ro-bind-try", path, path)]
-    binds += [word for path in (*sorted(interpreter), *folders) for word in ("--ro-bind", str(path), str(path))]
+    binds += [
+        word for path in (*sorted(interpreter), *folders) for word in ("--ro-bind", str(path), str(path))
+    ]
     alone = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     nobody = ["--uid", "65534", "--gid", "65534"]
-    return [program, *alone, *nobody, *binds, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    mounts = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - its own
+    return [program, *alone, *nobody, *mounts, *binds]

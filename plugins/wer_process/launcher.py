@@ -38,6 +38,9 @@ class ProcessLauncher:
             command += ["--die-with-parent", str(os.getpid())]
         return await ProcessMachine.start(command, self._environ(key))
 
+    async def close(self) -> None:
+        """Nothing is held open."""
+
     def _python(self) -> list[str]:
         # -S keeps the user's site-packages out; -P keeps the working directory out.
         memory = ["--episode-memory", str(self._spec.episode_memory_bytes)]

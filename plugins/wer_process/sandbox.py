@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from wer.contracts import Pool
-from wer.errors import SandboxError, WerError
 from wer.records import SandboxSpec
 from wer.sandboxing import recipe
 from wer.sandboxing.pool import WorkerPool
@@ -25,17 +23,9 @@ class ProcessSandbox:
         return "the process sandbox needs Linux or macOS. On Windows, run WER under WSL 2"
 
     async def start(self, spec: SandboxSpec, workers: int) -> Pool:
-        modules = await asyncio.to_thread(_modules, spec)
+        modules = await asyncio.to_thread(recipe.folders, spec)
         return await WorkerPool.start(spec, ProcessLauncher(spec, modules), workers)
 
     def reap(self) -> Sequence[str]:
         """Remove socket folders of dead drivers; their workers ended with them."""
         return reap_folders()
-
-
-def _modules(spec: SandboxSpec) -> list[Path]:
-    try:
-        folders = [recipe.code(spec), recipe.requirements(spec)]
-    except WerError as error:
-        raise SandboxError(f"the sandbox {spec.name!r} cannot be built: {error}", cause="start") from error
-    return [folder for folder in folders if folder is not None]

@@ -110,11 +110,10 @@ def test_later_sources_win_key_by_key(tmp_path):
     file = tmp_path / "wer.toml"
     file.write_text('seed = 7\n[training]\nk = 5\nstates_per_phase = 9\n[executor_options]\nmode = "step"\n')
 
-    config = resolve("cpu", file, ["training.k=6", "seed=8"], {**GIVEN, "seed": 9, "backend": None})
+    config = resolve("cpu", file, ["training.k=6", "seed=8"], {**GIVEN, "seed": 9, "method": None})
 
     assert (config.training.k, config.training.states_per_phase, config.seed) == (6, 9, 9)
-    assert config.backend == "prompted"
-    assert config.executor_options == {"mode": "step", "temperature": 0.7}
+    assert config.executor_options["mode"] == "step" and config.executor_options["temperature"] > 0
 
 
 @pytest.mark.parametrize(
@@ -166,7 +165,7 @@ def test_an_unknown_preset_error_names_the_nearest():
 def test_every_preset_resolves(preset):
     config = resolve(preset, None, [], {"env": "bfcl"})
 
-    assert config.executor and config.writer
+    assert config.executor and config.training.k >= 2
 
 
 def test_without_executor_the_error_says_how_to_name_one():

@@ -1,7 +1,7 @@
 import attrs
 import pytest
-import wer_docker
 
+import wer_docker
 from wer.records import End, Task, ToolCall, Trajectory
 from wer_bfcl import benchmark
 from wer_bfcl.reference import reference
@@ -84,6 +84,30 @@ async def test_a_folder_copied_into_itself_for_ever_is_data(bfcl, bfcl_pool):
     texts, evidence = await answers(bfcl, task, bfcl_pool, *knot)
 
     assert texts[-1].startswith("Error during execution: maximum recursion depth exceeded")
+    assert "$too_large" in evidence.turns[0].state["GorillaFileSystem"]["root"]
+
+
+def doubled(times: int) -> list[ToolCall]:
+    """Each time, a folder that holds the last one twice, without copying anything."""
+
+    def call(name: str, **arguments: str) -> ToolCall:
+        return ToolCall(name=name, arguments=arguments)
+
+    calls = [call("mkdir", dir_name="a0")]
+    for number in range(times):
+        inner, twin, outer = f"a{number}", f"b{number}", f"a{number + 1}"
+        calls += [call("cp", source=inner, destination=twin), call("mkdir", dir_name=outer)]
+        calls += [call("mv", source=name, destination=outer) for name in (inner, twin)]
+    return calls
+
+
+async def test_a_tool_that_would_run_for_hours_is_stopped_and_is_data(bfcl, bfcl_pool):
+    task = task_with(bfcl, "file_system", "du")
+    size = ToolCall(name="du", arguments={})
+
+    texts, evidence = await answers(bfcl, task, bfcl_pool, *doubled(40), size)
+
+    assert texts[-1] == "Error during execution: the call took more than 2 seconds"
     assert "$too_large" in evidence.turns[0].state["GorillaFileSystem"]["root"]
 
 

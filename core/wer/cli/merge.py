@@ -40,7 +40,7 @@ def merge(
     sources = [load_skill(path) for path in skills]
     model = plugins.load().model(writer)
     merged = asyncio.run(_merge(model, sources, max_words=max_words, seed=seed))
-    path = save_skill(evolve(merged, name=slug(out.name)), out)
+    path = save_skill(evolve(merged, name=slug(out.name)), out.parent)
     Console(soft_wrap=True).print(str(path), markup=False)
 
 

@@ -96,7 +96,7 @@ class LeasedEpisode:
         error = answer["error"] if isinstance(answer["error"], dict) else {}
         kind = str(error.get("type"))
         raise SandboxError(
-            f"{method!r} raised {kind}: {error.get('message')}. A domain answers with data; this is a bug in it",
+            f"{method!r} raised {kind}: {error.get('message')} (a domain should answer with data)",
             cause="out_of_memory" if kind == "MemoryError" else "protocol",
             stderr_tail=str(error.get("traceback", "")),
         )

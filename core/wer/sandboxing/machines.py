@@ -57,3 +57,7 @@ class Launcher(Protocol):
             SandboxError: With ``cause="start"``.
         """
         ...
+
+    async def close(self) -> None:
+        """Free what starting workers needed; called once, when the pool closes."""
+        ...

@@ -64,10 +64,13 @@ class WorkerPool:
 
     async def close(self) -> None:
         """Stop every worker and remove the socket's folder. Safe to call twice."""
+        if self._closed:
+            return
         self._closed = True
         async with self._replacing:
             await asyncio.gather(*(worker.stop() for worker in self._workers))
             await self._meeting.close()
+            await self._launcher.close()
 
     async def _add(self) -> None:
         self._workers.append(await self._worker())

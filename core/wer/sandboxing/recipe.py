@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from wer import wheels
-from wer.errors import SandboxError
+from wer.errors import SandboxError, WerError
 from wer.paths import cache_dir
 from wer.records import SandboxSpec, content_hash
 
@@ -19,24 +19,22 @@ _SERVER = "wer_sandbox"
 _IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
-def requirements(spec: SandboxSpec) -> Path | None:
-    """Give the folder with the spec's requirements installed; None when it has none.
+def folders(spec: SandboxSpec) -> list[Path]:
+    """Make the module path of a spec: the server with the spec's packages, then its requirements.
 
     Raises:
-        WerError: They could not be fetched or installed, with the remedy.
-    """
-    return wheels.install(spec.requirements) if spec.requirements else None
-
-
-def code(spec: SandboxSpec) -> Path:
-    """Give the folder with the server and the spec's packages.
-
-    Raises:
-        SandboxError: With ``cause="start"``: a package is not on the host.
+        SandboxError: With ``cause="start"``: a package is not on the host, or a
+            requirement could not be fetched or installed, with the remedy.
     """
     sources = [_source(name) for name in (_SERVER, *spec.packages)]
     name = content_hash([[source.name, _digest(source)] for source in sources])
-    return wheels.once(cache_dir() / "sandboxes" / f"code-{name}", lambda folder: _copy(sources, folder))
+    code = wheels.once(cache_dir() / "sandboxes" / f"code-{name}", lambda folder: _copy(sources, folder))
+    if not spec.requirements:
+        return [code]
+    try:
+        return [code, wheels.install(spec.requirements)]
+    except WerError as error:
+        raise SandboxError(f"the sandbox {spec.name!r} cannot be built: {error}", cause="start") from error
 
 
 def _source(name: str) -> Path:

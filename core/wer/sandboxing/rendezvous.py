@@ -52,14 +52,12 @@ class Rendezvous:
         Args:
             shared: True when other users (a container's) must be able to connect.
         """
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        (folder / _OWNER).write_text(json.dumps(Owner.me().write()))
-        meeting = cls(folder)
+        meeting = cls(_make_folder())
+        path = str(meeting.folder / SOCKET)
         loop = asyncio.get_running_loop()
-        meeting._server = await loop.create_unix_server(meeting._answer, str(folder / SOCKET), backlog=256)
+        meeting._server = await loop.create_unix_server(meeting._answer, path, backlog=256)
         if shared:
-            (folder / SOCKET).chmod(0o666)
-            folder.chmod(0o711)
+            _let_others_in(meeting.folder)
         return meeting
 
     def expect(self) -> tuple[str, asyncio.Future[Caller]]:
@@ -98,6 +96,18 @@ class Rendezvous:
             stranger.hang_up()
         else:
             promise.set_result(Caller(stranger, hello))
+
+
+def _make_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    (folder / _OWNER).write_text(json.dumps(Owner.me().write()))
+    return folder
+
+
+def _let_others_in(folder: Path) -> None:
+    """To connect, and not to list: the keys decide who is heard."""
+    (folder / SOCKET).chmod(0o666)
+    folder.chmod(0o711)
 
 
 def reap_folders() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wer.errors import SandboxError
 from wer.records import SandboxSpec
@@ -71,7 +71,8 @@ class Worker:
         end.add_done_callback(lambda _: self._running.pop(lease, None))
         self._order({"fork": lease})
         try:
-            await asyncio.wait({call, end}, timeout=_FORK_S, return_when=asyncio.FIRST_COMPLETED)
+            signs: set[asyncio.Future[Any]] = {call, end}
+            await asyncio.wait(signs, timeout=_FORK_S, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._order({"kill": lease})
             raise
@@ -118,9 +119,12 @@ class Worker:
 
     async def _started(self, hoped: asyncio.Future[T]) -> T:
         """Wait for one sign of life, but no longer than the machine lives."""
-        signs = {asyncio.ensure_future(self._machine.ended()), asyncio.ensure_future(self._lost.wait())}
+        signs: set[asyncio.Future[Any]] = {
+            asyncio.ensure_future(self._machine.ended()),
+            asyncio.ensure_future(self._lost.wait()),
+        }
         try:
-            await asyncio.wait({hoped, *signs}, timeout=_START_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*signs, hoped}, timeout=_START_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for sign in signs:
                 sign.cancel()
@@ -144,7 +148,8 @@ class Worker:
     async def _autopsy(self, end: asyncio.Future[Death]) -> Death:
         """How an episode ended, from its worker; or how the worker did, which took it along."""
         lost = asyncio.ensure_future(self._lost.wait())
-        await asyncio.wait({end, lost}, timeout=_AUTOPSY_S, return_when=asyncio.FIRST_COMPLETED)
+        signs: set[asyncio.Future[Any]] = {end, lost}
+        await asyncio.wait(signs, timeout=_AUTOPSY_S, return_when=asyncio.FIRST_COMPLETED)
         lost.cancel()
         if end.done():
             return end.result()
