@@ -168,7 +168,6 @@ class RunConfig:
         writer: The model behind the optimizer, ``provider/name[@url]``; empty is `executor`.
         seed_skill: A ``SKILL.md`` or its folder that every task starts from; empty has
             a model write one a task.
-        seed_skill: A SKILL.md, or its folder, to start from; empty has seeds drafted.
         seed_writer: Drafts the seed skills; empty is `writer`.
         merge_writer: Merges skills; empty is `writer`.
         executor: The frozen agent's model, ``provider/name[@url]``.

@@ -25,10 +25,14 @@ _NULL = ("/dev/null",)
 
 
 class Confinement:
-    """What an episode gives up, for good. Prepared once in the worker, applied in each child."""
+    """What an episode gives up, for good. Prepared once in the worker, applied in each child.
+
+    Attributes:
+        readable: The only folders and devices that an episode can open, where there is Landlock.
+    """
 
     def __init__(self) -> None:
-        self._readable = _readable()
+        self.readable = _readable()
         self._landlock = landlock.version()
         self._filter = seccomp.assemble(read_only=not self._landlock) if seccomp.supported() else b""
 
@@ -46,11 +50,11 @@ class Confinement:
             prctl(PR_SET_NO_NEW_PRIVS, 1)
             layers.append("no new privileges")
         if self._landlock:
-            landlock.restrict(self._readable, _NULL)
+            landlock.restrict(self.readable, _NULL)
             layers.append(f"landlock {self._landlock}")
         if os.geteuid() == 0:
             with contextlib.suppress(OSError):
-                privileges.drop(self._readable, fenced=self._landlock > 0)
+                privileges.drop(self.readable, fenced=self._landlock > 0)
                 layers.append(f"uid {privileges.NOBODY}")
         with contextlib.suppress(OSError):
             die_with_parent(parent)
@@ -77,10 +81,14 @@ def die_with_parent(parent: int) -> None:
 
 
 def _readable() -> list[str]:
-    interpreter = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")]
-    interpreter += [sysconfig.get_config_var("LIBDIR") or ""]
-    folders = [*sys.path, *interpreter, *_LIBRARIES, *_DEVICES]
-    return [folder for folder in dict.fromkeys(folders) if folder and Path(folder).exists()]
+    interpreter = [sysconfig.get_path("stdlib"), sysconfig.get_config_var("LIBDIR") or ""]
+    folders = dict.fromkeys([*sys.path, *interpreter, *_LIBRARIES, *_DEVICES])
+    return [folder for folder in folders if _narrow(folder) and Path(folder).exists()]
+
+
+def _narrow(folder: str) -> bool:
+    """The working directory is on many module paths; when it is ``/``, it would open everything."""
+    return Path(folder).is_absolute() and Path(folder).resolve() != Path("/")
 
 
 def _sacrifice_first() -> None:

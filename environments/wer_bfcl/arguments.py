@@ -18,7 +18,7 @@ def objection(call: ToolCall) -> str | None:
     if _deeper_than(call.arguments, MAX_DEPTH):
         return f"the arguments are nested deeper than {MAX_DEPTH} levels"
     try:
-        text = json.dumps([call.name, call.arguments], allow_nan=False, default=dict)
+        text = json.dumps([call.name, call.arguments], allow_nan=False)
     except (TypeError, ValueError) as error:
         return f"the arguments are not JSON: {error}"
     if len(text) > MAX_CHARACTERS:

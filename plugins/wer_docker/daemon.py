@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-OLDEST_API = (1, 41)
-_KNOCK_S = 1.5
+_VERSION = "1.41"
+_KNOCK_S = 0.8
 _WORK_S = 60
 
 
@@ -37,28 +39,34 @@ def problem() -> str | None:
         import docker
     except ImportError:
         return "the Docker SDK is missing. Install it: pip install 'wer-skills[docker]'"
+    where = host or "unix:///var/run/docker.sock"
     try:
-        client = connect(_KNOCK_S)
-        try:
-            version = str(client.version()["ApiVersion"])
-        finally:
-            client.close()
-    except docker.errors.DockerException as error:
-        return _silence(error, host)
-    except OSError as error:  # requests' own time-out
-        return _silence(error, host)
-    if tuple(map(int, version.split("."))) < OLDEST_API:
-        oldest = ".".join(map(str, OLDEST_API))
-        return f"the Docker daemon speaks API {version}, WER needs {oldest}. Update Docker to 20.10 or newer"
+        version = _knock(where)
+    except PermissionError:
+        remedy = "Join its group: sudo usermod -aG docker $USER, and log in again"
+        return f"this user may not talk to the Docker daemon at {where}. {remedy}"
+    except (docker.errors.DockerException, OSError) as error:
+        return (
+            f"no Docker daemon answers at {where} ({error}). Start it (systemctl start docker), "
+            "point DOCKER_HOST to it, or use --sandbox process"
+        )
+    if tuple(map(int, version.split("."))) < tuple(map(int, _VERSION.split("."))):
+        return (
+            f"the Docker daemon speaks API {version}, WER needs {_VERSION}. Update Docker to 20.10 or newer"
+        )
     return None
 
 
-def _silence(error: Exception, host: str) -> str:
-    where = host or "unix:///var/run/docker.sock"
-    if "Permission denied" in str(error):
-        remedy = "Join its group: sudo usermod -aG docker $USER, and log in again"
-        return f"this user may not talk to the Docker daemon at {where}. {remedy}"
-    return (
-        f"no Docker daemon answers at {where} ({error}). Start it (systemctl start docker), "
-        "point DOCKER_HOST to it, or use --sandbox process"
-    )
+def _knock(where: str) -> str:
+    """Ask for the version of the daemon's API.
+
+    The Docker SDK leaves its socket open when nobody listens, or when it fails while it
+    is being made: so a socket of our own goes first, and the SDK is told a version.
+    """
+    import docker
+
+    with socket.socket(socket.AF_UNIX) as first:
+        first.settimeout(_KNOCK_S)
+        first.connect(where.removeprefix("unix://"))
+    with contextlib.closing(docker.DockerClient(where, version=_VERSION, timeout=_KNOCK_S)) as client:
+        return str(client.api.version(api_version=False)["ApiVersion"])

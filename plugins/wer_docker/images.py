@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 MODULES = "/opt/wer"
+# No site-packages and no working directory on the module path, which an episode may read.
+_SERVE = ("-S", "-P", "-m", "wer_sandbox")
 _KNOCK_S = 5.0
 _PULL_S = 600
 _BUILD_S = 300
@@ -38,7 +40,8 @@ def build(client: DockerClient, spec: SandboxSpec, folders: Sequence[Path]) -> s
     """
     from docker.errors import APIError, BuildError, ImageNotFound
 
-    tag = f"wer-sandbox/{spec.name.lower()}:{content_hash([_PYTHON, [folder.name for folder in folders]])}"
+    name = content_hash([_PYTHON, _SERVE, [folder.name for folder in folders]])
+    tag = f"wer-sandbox/{spec.name.lower()}:{name}"
     with contextlib.suppress(ImageNotFound):
         client.images.get(tag)
         return tag
@@ -72,11 +75,12 @@ def _base(client: DockerClient) -> str:
         with contextlib.closing(daemon.connect(_PULL_S)) as pulling:
             pulling.images.pull(_OFFICIAL)
     except (DockerException, OSError):  # no registry: slower to make, and just as good
-        return _from_this_machine(client)
+        return base_from_this_machine(client)
     return _OFFICIAL
 
 
-def _from_this_machine(client: DockerClient) -> str:
+def base_from_this_machine(client: DockerClient) -> str:
+    """Give the tag of an image with this machine's Python, made unless it is there."""
     from docker.errors import ImageNotFound
 
     name = hostpython.identity()
@@ -97,11 +101,12 @@ def _from_this_machine(client: DockerClient) -> str:
 def _write_context(context: IO[bytes], base: str, folders: Sequence[Path]) -> None:
     official = base == _OFFICIAL
     python = "python3" if official else str(hostpython.interpreter())
+    start = ", ".join(f'"{word}"' for word in (python, *_SERVE))
     lines = [
         f"FROM {base}",
         *(f"COPY {folder.name} {MODULES}/{folder.name}" for folder in folders),
         f"ENV PYTHONPATH={':'.join(f'{MODULES}/{folder.name}' for folder in folders)}",
-        f'ENTRYPOINT ["{python}", "-S", "-m", "wer_sandbox"]',
+        f"ENTRYPOINT [{start}]",
     ]
     recipe = "\n".join(lines).encode()
     with tarfile.open(fileobj=context, mode="w") as tar:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
 
 
-@functools.cache
 def find() -> str | None:
     """Give bubblewrap's path when it is there and works; many distributions forbid its namespaces."""
     program = shutil.which("bwrap")

@@ -266,7 +266,9 @@ async def our_verdicts(env, scripts: Sequence[tuple[Task, Script]], pool):
         wanted = expects[task.id]
         official = BfclChecker().judge(task, NOBODY, evidence, wanted)
         final_state = BfclFinalState().judge(task, NOBODY, evidence, wanted)
-        return {"official": official.passed, "final_state": final_state.passed}, official.diagnostics
+        results = [text for turn in evidence.turns for text in turn.results]
+        verdicts = {"official": official.passed, "final_state": final_state.passed, "results": results}
+        return verdicts, official.diagnostics
 
     await asyncio.gather(*(expect(task) for task in {task.id: task for task, _ in scripts}.values()))
     return await asyncio.gather(*(judge(task, script) for task, script in scripts))
@@ -276,7 +278,7 @@ def mismatches(names, scripts, ours, theirs):
     return [
         (task.id, name, mine, official, diagnostics)
         for name, (task, _), (mine, diagnostics), official in zip(names, scripts, ours, theirs, strict=True)
-        if any(mine[verdict] != official[verdict] for verdict in mine)
+        if any(mine[key] != official[key] for key in mine)
     ]
 
 

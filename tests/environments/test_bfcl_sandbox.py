@@ -1,3 +1,5 @@
+import json
+
 import attrs
 import pytest
 
@@ -142,6 +144,17 @@ async def test_the_day_of_the_run_changes_no_age(bfcl, bfcl_pool):
 
     assert "at least 18" in texts[0]
     assert texts[1] == '{"verification_status": true}'
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x00", "\n{}", "é漢🙂"])
+async def test_odd_text_comes_back_as_it_was(bfcl, bfcl_pool, text):
+    task = task_with(bfcl, "file_system", "echo")
+    odd = ToolCall(name="echo", arguments={"content": text})
+
+    texts, _ = await answers(bfcl, task, bfcl_pool, odd, ToolCall(name=text, arguments={text: text}))
+
+    assert json.loads(texts[0]) == {"terminal_output": text}
+    assert texts[1] == f"Error during execution: name {text!r} is not defined"
 
 
 @pytest.mark.docker

@@ -1,3 +1,5 @@
+import importlib.util
+
 import pytest
 
 import wer_bfcl
@@ -45,6 +47,12 @@ def test_ids_and_keys_of_the_default_split_never_change():
     first = make().tasks("file_system", "train")[0]
 
     assert (first.id, first.key) == FIRST_TASK
+
+
+def test_the_benchmark_is_read_without_being_installed():
+    make().tasks("file_system", "train")
+
+    assert importlib.util.find_spec("bfcl_eval") is None
 
 
 def test_a_task_that_is_cut_is_marked_as_no_benchmark_task():

@@ -156,7 +156,9 @@ class Reached:
 
     def judge(self, task: Task, trajectory: Trajectory, evidence: Evidence, expect: Json) -> Verdict:
         passed = evidence.turns[-1].state == expect
-        return Verdict(score=float(passed), passed=passed, diagnostics=() if passed else ("the count is wrong",))
+        return Verdict(
+            score=float(passed), passed=passed, diagnostics=() if passed else ("the count is wrong",)
+        )
 
 
 class Counter:
@@ -173,9 +175,14 @@ class Counter:
         self.runs.append((task.id, skill.id, seed))
         turn = await session.begin()
         able = "count up" in skill.body or ("try" in skill.body and seed % 2 == 0)
-        calls = tuple(ToolCall(name="up", arguments={}) for _ in range(int(task.setup["goal"]) if able else 1))
+        calls = tuple(
+            ToolCall(name="up", arguments={}) for _ in range(int(task.setup["goal"]) if able else 1)
+        )
         answer = await session.call(calls)
-        steps = (Step(turn=0, text="", calls=calls, observations=answer.observations), Step(turn=0, text="done"))
+        steps = (
+            Step(turn=0, text="", calls=calls, observations=answer.observations),
+            Step(turn=0, text="done"),
+        )
         end = await session.say("done")
         assert isinstance(end, End)
         return Trajectory(messages=(turn.message,), steps=steps, end=end, seed=seed)
@@ -205,7 +212,9 @@ class Writer:
             raise ModelUnavailable("429: busy", retry_after_s=0.0)
         merging = "# Skill 1" in messages[-1].content
         learnt = "# Failure" in messages[-1].content and sampling.seed % 3 == 0
-        step = "count up to the number" if learnt or (merging and "count up" in messages[-1].content) else "try"
+        step = (
+            "count up to the number" if learnt or (merging and "count up" in messages[-1].content) else "try"
+        )
         text = f"<think>why</think><skill>\nname: counting\ndescription: Count.\n## Workflow\n1. {step}\n</skill>"
         return Reply(text=text, usage=Usage(calls=1, prompt_tokens=100, completion_tokens=20))
 

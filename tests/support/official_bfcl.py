@@ -3,7 +3,7 @@
 Reads a JSON list on stdin and writes one of the same length on stdout. An item has the
 benchmark's ``entry`` and ``answer``, and ``turns``: the decoded calls of every turn as
 a list of steps of Python call expressions. The answer is ``{"official": bool,
-"final_state": bool, "error": str}``.
+"final_state": bool, "error": str, "results": [str]}``, the results of all calls.
 """
 
 import json
@@ -22,26 +22,22 @@ def official(number: int, entry: dict, answer: list, turns: list) -> str:
     return "" if verdict["valid"] else verdict["error_type"]
 
 
-def final_state(number: int, entry: dict, answer: list, turns: list) -> bool:
-    """Compare the end states alone with the official state check."""
-    instances = []
-    for side, calls in (
-        ("model", [call for turn in turns for step in turn for call in step]),
-        ("truth", [call for turn in answer for call in turn]),
-    ):
-        _, found = multi_turn_utils.execute_multi_turn_func_call(
-            calls, entry["initial_config"], entry["involved_classes"], f"end{side}{number}", entry["id"]
-        )
-        instances.append(found)
-    return multi_turn_checker.state_checker(*instances)["valid"]
+def replay(side: str, number: int, entry: dict, calls: list) -> tuple[list, dict]:
+    """Run calls in instances of their own; give their results and the instances."""
+    return multi_turn_utils.execute_multi_turn_func_call(
+        calls, entry["initial_config"], entry["involved_classes"], f"{side}{number}", entry["id"]
+    )
 
 
 def main() -> None:
     verdicts = []
     for number, item in enumerate(json.load(sys.stdin)):
-        error = official(number, item["entry"], item["answer"], item["turns"])
-        same_end = final_state(number, item["entry"], item["answer"], item["turns"])
-        verdicts.append({"official": not error, "final_state": same_end, "error": error})
+        entry, answer, turns = item["entry"], item["answer"], item["turns"]
+        error = official(number, entry, answer, turns)
+        results, ours = replay("agent", number, entry, [c for turn in turns for step in turn for c in step])
+        _, truth = replay("truth", number, entry, [call for turn in answer for call in turn])
+        same_end = multi_turn_checker.state_checker(ours, truth)["valid"]
+        verdicts.append({"official": not error, "final_state": same_end, "error": error, "results": results})
         # The package keeps every instance in its globals, by model name and task id.
         for name in [name for name in vars(multi_turn_utils) if name.endswith("_instance")]:
             delattr(multi_turn_utils, name)
