@@ -143,14 +143,22 @@ def render_tools(tools: Sequence[ToolSpec]) -> str:
     Parameter types, names and which are optional are kept; parameter descriptions,
     which the executor sees, are not.
     """
-    head = os.path.commonprefix([tool.description for tool in tools]) if len(tools) > 1 else ""
-    tail = os.path.commonprefix([tool.description[::-1] for tool in tools])[::-1] if len(tools) > 1 else ""
-    shared = f"{head.strip()}\n" if head.strip() else ""
+    head, tail = _shared([tool.description for tool in tools])
     lines = [
         f"- {tool.name}({_signature(tool)}): {tool.description[len(head) :].removesuffix(tail).strip()}"
         for tool in tools
     ]
-    return shared + "\n".join(lines)
+    return "\n".join([*filter(None, (head.strip(), tail.strip())), *lines])
+
+
+def _shared(texts: Sequence[str]) -> tuple[str, str]:
+    """The words that all texts begin with, and those that all end with."""
+    if len(texts) < 2:
+        return "", ""
+    head = os.path.commonprefix(texts)
+    head = head[: head.rfind(" ") + 1]
+    tail = os.path.commonprefix([text[len(head) :][::-1] for text in texts])
+    return head, tail[: tail.rfind(" ") + 1][::-1]
 
 
 def _signature(tool: ToolSpec) -> str:

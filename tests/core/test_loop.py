@@ -2,55 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
-
 import pytest
-from rich.console import Console
 from support import counting
+from support.perform import configured, perform
 
 from wer import plugins
-from wer.configuration import RunConfig, resolve
-from wer.display import Display
 from wer.errors import BudgetExhausted, WerError
-from wer.opening import opened
 from wer.replay import rejudge
 from wer.results import results
-from wer.running import run_protocol
+from wer.skills import load_skill
 from wer.store import Store
-
-
-def configured(**overrides: object) -> RunConfig:
-    return resolve(
-        None,
-        None,
-        (),
-        {
-            "env": ["counting"],
-            "executor": "scribe/a",
-            "agent": "counter",
-            "sandbox": "memory",
-            "training.phases": 2,
-            "evaluation.trials": 2,
-            **overrides,
-        },
-    )
-
-
-def perform(folder: Path, config: RunConfig) -> Store:
-    folder.mkdir(exist_ok=True)
-    store = Store(folder / "wer.sqlite", create=True)
-    found = plugins.load(extra=(counting,))
-
-    async def run() -> None:
-        with Display(Console(quiet=True)) as display:
-            async with opened(
-                config, folder=folder, store=store, plugins=found, display=display
-            ) as opened_run:
-                await run_protocol(opened_run)
-
-    asyncio.run(run())
-    return store
 
 
 def test_the_protocol_ends_with_every_condition_measured_on_every_test_task(tmp_path):
@@ -64,8 +25,6 @@ def test_the_protocol_ends_with_every_condition_measured_on_every_test_task(tmp_
 
 
 def test_refined_skills_are_published_byte_for_byte_as_they_were_evaluated(tmp_path):
-    from wer.skills import load_skill
-
     store = perform(tmp_path / "run", configured())
 
     published = store.documents("published")
@@ -96,7 +55,7 @@ def test_two_runs_with_one_seed_give_equal_results(tmp_path):
 
 def test_a_run_that_hit_its_cap_goes_on_where_it_stopped(tmp_path):
     with pytest.raises(BudgetExhausted, match="--max-rollouts"):
-        perform(tmp_path / "run", configured(**{"budget.max_rollouts": 30}))
+        perform(tmp_path / "run", configured(budget__max_rollouts=30))
     kept = Store(tmp_path / "run" / "wer.sqlite")
     assert kept.count_rollouts() == 30
 
