@@ -6,9 +6,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-PARTS := core environments verifiers plugins
-# torch's wheel for Linux needs gigabytes of CUDA libraries, which only a machine with an
-# NVIDIA driver can use; pip can leave them out, and torch's CPU code works without them.
+# torch first and pinned: the libraries above it then build on the version that was tested.
 TORCH := torch==2.13.0
 
 .PHONY: venv run test check fix clean
@@ -16,7 +14,6 @@ venv: $(STAMP)
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pip install --quiet --editable '.[dev,grpo]'
 	touch $@

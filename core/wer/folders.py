@@ -27,7 +27,9 @@ def create(root: Path, config: RunConfig, *, now: datetime) -> Path:
         (folder / "run.toml").write_text(to_toml(config), "utf-8")
         (folder / "about.toml").write_text(tomli_w.dumps(_about(now)), "utf-8")
     except OSError as error:
-        raise StoreError(f"cannot write a run folder below {str(root)!r}: {error}. Choose another with --runs.") from error
+        raise StoreError(
+            f"cannot write a run folder below {str(root)!r}: {error}. Choose another with --runs."
+        ) from error
     return folder
 
 
@@ -57,7 +59,9 @@ def find(root: Path, run: str | None) -> Path:
             return folder
     names = [folder.name for folder in known]
     if run is None:
-        raise ConfigError(f"no runs below {str(root)!r}. Start one with wer run, or name the folder with --runs.")
+        raise ConfigError(
+            f"no runs below {str(root)!r}. Start one with wer run, or name the folder with --runs."
+        )
     hint = nearest(run, names) or "."
     raise ConfigError(f"no run named {run!r} below {str(root)!r}{hint} Known: {', '.join(names) or 'none'}.")
 
@@ -107,7 +111,7 @@ def _about(now: datetime) -> dict[str, object]:
 def _commit() -> str:
     """The git commit of the working folder, or nothing outside a repository."""
     try:
-        found = subprocess.run(  # noqa: S607
+        found = subprocess.run(
             ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

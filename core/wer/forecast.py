@@ -9,7 +9,7 @@ from attrs import frozen
 from wer.configuration import RunConfig
 from wer.opening import Domain
 from wer.records import Task
-from wer.writing import render_tools
+from wer.tooldocs import document
 
 _CHARACTERS_PER_TOKEN = 4
 _STEPS_A_TURN = 3
@@ -70,7 +70,10 @@ def forecast(config: RunConfig, domains: Sequence[Domain]) -> Forecast:
         ("scan of the training tasks, without and with seed skills", 2 * len(train) * training.n),
         (f"training, {trained} phases", trained * states * training.k * training.n),
         ("refinement rounds", refined * refinement.n),
-        ("test split, all conditions", len(config.evaluation.conditions) * len(test) * config.evaluation.trials),
+        (
+            "test split, all conditions",
+            len(config.evaluation.conditions) * len(test) * config.evaluation.trials,
+        ),
     )
     rollouts = sum(count for _, count in stages)
     writer = config.writer or config.executor
@@ -81,10 +84,18 @@ def forecast(config: RunConfig, domains: Sequence[Domain]) -> Forecast:
     plan = config.executor_options.get("mode") == "plan"
     calls = rollouts * _mean([len(task.turns) for task in [*train, *test]]) * (1 if plan else _STEPS_A_TURN)
     roles = (
-        _role("executor", config.executor, calls, _mean([_task_tokens(task) for task in [*train, *test]]), _TOKENS_A_STEP),
+        _role(
+            "executor",
+            config.executor,
+            calls,
+            _mean([_task_tokens(task) for task in [*train, *test]]),
+            _TOKENS_A_STEP,
+        ),
         _role("seed writer", config.seed_writer or writer, drafts, revision, training.max_response_tokens),
         _role("writer", writer, asked, revision, training.max_response_tokens),
-        _role("merger", config.merge_writer or writer, merges, config.merge.max_tokens, config.merge.max_tokens),
+        _role(
+            "merger", config.merge_writer or writer, merges, config.merge.max_tokens, config.merge.max_tokens
+        ),
     )
     return Forecast(rollouts=stages, roles=roles, test_tasks=len(test))
 
@@ -94,7 +105,7 @@ def _role(role: str, model: str, calls: float, prompt: float, written: float) ->
 
 
 def _task_tokens(task: Task) -> float:
-    text = render_tools(task.tools) + task.context + "".join(task.turns)
+    text = document(task.tools) + task.context + "".join(task.turns)
     return len(text) / _CHARACTERS_PER_TOKEN
 
 

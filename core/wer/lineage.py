@@ -31,9 +31,7 @@ class Revision:
 def revisions(store: Store) -> Sequence[Revision]:
     """Every revision of the run that gave a skill, oldest first: the revision tree as a list."""
     return [
-        _revision(stage, found)
-        for stage, found in store.experiences()
-        if found.candidate.skill is not None
+        _revision(stage, found) for stage, found in store.experiences() if found.candidate.skill is not None
     ]
 
 

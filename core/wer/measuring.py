@@ -41,5 +41,4 @@ async def _record(
     run: Run, scheduler: Scheduler, keys: list[tuple[str, Task, int]], units: list[Unit]
 ) -> None:
     rollouts = await scheduler.run(units)
-    for (condition, task, trial), rollout in zip(keys, rollouts, strict=True):
-        run.store.put_result(condition, task, trial, rollout)
+    run.store.put_results([(*key, rollout) for key, rollout in zip(keys, rollouts, strict=True)])

@@ -265,4 +265,3 @@ def _announce(display: Display, plugins: Plugins) -> Callable[[Rollout, bool], N
         plugins.hook.wer_rollout_finished(rollout=rollout, cached=cached)
 
     return announce
-

@@ -28,7 +28,9 @@ def print_report(console: Console, store: Store, folder: Path, config: RunConfig
     console.print(table(found, title=f"Pass@1 on the test split, % ({folder.name})"))
     for line in _findings(found, store, config):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"skills: {folder / 'skills'}\nreport: {folder / 'report.md'}", markup=False, soft_wrap=True)
+    console.print(
+        f"skills: {folder / 'skills'}\nreport: {folder / 'report.md'}", markup=False, soft_wrap=True
+    )
 
 
 def table(found: Results, *, title: str) -> Table:

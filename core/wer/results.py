@@ -38,8 +38,12 @@ class Contrast:
 
     def sentence(self) -> str:
         """Say in words what the difference shows, and what it doesn't."""
-        points, low, high = (100 * value for value in (self.difference.mean, self.difference.low, self.difference.high))
-        figures = f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}, p = {self.difference.p:.2g})"
+        points, low, high = (
+            100 * value for value in (self.difference.mean, self.difference.low, self.difference.high)
+        )
+        figures = (
+            f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}, p = {self.difference.p:.2g})"
+        )
         if low > 0 and self.difference.p < _LEVEL:
             return f"{self.better} is better than {self.base}: {figures}."
         if high < 0 and self.difference.p < _LEVEL:
@@ -101,10 +105,18 @@ def _cells(
 
 
 def _pooled(by_domain: Mapping[str, Mapping[str, Sequence[bool]]]) -> Mapping[str, Sequence[bool]]:
-    return {f"{domain} {task}": trials for domain, tasks in by_domain.items() for task, trials in tasks.items()}
+    return {
+        f"{domain} {task}": trials for domain, tasks in by_domain.items() for task, trials in tasks.items()
+    }
 
 
 def _pairs(conditions: Sequence[str]) -> Sequence[tuple[str, str]]:
     """The contrasts that the protocol asks for: what was made against what it started from."""
-    wanted = (("seed", "none"), ("untrained", "seed"), ("refined", "none"), ("refined", "seed"), ("refined", "untrained"))
+    wanted = (
+        ("seed", "none"),
+        ("untrained", "seed"),
+        ("refined", "none"),
+        ("refined", "seed"),
+        ("refined", "untrained"),
+    )
     return [pair for pair in wanted if set(pair) <= set(conditions)]

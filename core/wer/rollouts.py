@@ -134,10 +134,8 @@ class Scheduler:
             except BaseException:
                 self.ledger.abandon_rollout()
                 raise
-        self.store.put_task(unit.task)
-        self.store.put_skill(unit.skill)
         name, _ = self.world.verifiers[unit.task.env]
-        self.store.put_rollout(rollout, task=unit.task, verifier=name, tries=tries)
+        self.store.put_rollout(rollout, task=unit.task, skill=unit.skill, verifier=name, tries=tries)
         self.on_finished(rollout, False)
         return rollout
 
@@ -234,12 +232,11 @@ async def _mended(work: Any) -> Any:
         raise _Again(str(error)) from error
 
 
-def _first(failures: BaseExceptionGroup[Exception]) -> Exception:
-    leaf: BaseException = failures
-    while isinstance(leaf, BaseExceptionGroup):
+def _first(failures: ExceptionGroup[Exception]) -> Exception:
+    """The first failure of a group, with the cause of a failure that was tried again."""
+    leaf: Exception = failures
+    while isinstance(leaf, ExceptionGroup):
         leaf = leaf.exceptions[0]
     if isinstance(leaf, _Again) and isinstance(leaf.__cause__, Exception):
         return leaf.__cause__
-    if isinstance(leaf, Exception):
-        return leaf
-    return failures
+    return leaf

@@ -8,9 +8,11 @@ that questions are asked by.
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
@@ -116,6 +118,7 @@ class Store:
             raise StoreError(f"no store at {str(path)!r}. Name a run folder that has a wer.sqlite in it.")
         self._engine = sa.create_engine(f"sqlite:///{path}")
         sa.event.listen(self._engine, "connect", _pragmas)
+        weakref.finalize(self, self._engine.dispose)
         try:
             _meta.create_all(self._engine)
             self._check_schema()
@@ -137,10 +140,12 @@ class Store:
         """Close the connection; everything is already on disk."""
         self._engine.dispose()
 
-    def _put(self, table: sa.Table, **values: object) -> None:
+    def _put(self, *rows: tuple[sa.Table, Mapping[str, object]]) -> None:
+        """Insert rows that aren't there yet, all in one transaction."""
         try:
             with self._engine.begin() as db:
-                db.execute(insert(table).values(**values).on_conflict_do_nothing())
+                for table, values in rows:
+                    db.execute(insert(table).values(**values).on_conflict_do_nothing())
         except sa.exc.OperationalError as error:
             raise StoreError(
                 f"cannot write to the run's store ({error.orig}). Everything finished before is kept: free "
@@ -150,15 +155,7 @@ class Store:
     # Tasks and what verifiers expect of them.
 
     def put_task(self, task: Task) -> None:
-        self._put(
-            _tasks,
-            key=task.key,
-            id=task.id,
-            domain=task.domain,
-            split=task.split,
-            json=to_json(task),
-            expect=None,
-        )
+        self._put(_task_row(task))
 
     def task(self, key: str) -> Task:
         return from_json(self._one(sa.select(_tasks.c.json).where(_tasks.c.key == key)), Task)
@@ -183,24 +180,25 @@ class Store:
     # Skills and rollouts.
 
     def put_skill(self, skill: Skill) -> None:
-        self._put(_skills, id=skill.id, json=to_json(skill))
+        self._put(_skill_row(skill))
 
     def skill(self, skill_id: str) -> Skill:
         return from_json(self._one(sa.select(_skills.c.json).where(_skills.c.id == skill_id)), Skill)
 
-    def put_rollout(self, rollout: Rollout, *, task: Task, verifier: str, tries: int) -> None:
-        self._put(
-            _rollouts,
-            key=rollout.key,
-            task_key=task.key,
-            skill_id=rollout.skill_id,
-            seed=rollout.seed,
-            verifier=verifier,
-            passed=rollout.verdict.passed,
-            score=rollout.verdict.score,
-            tries=tries,
-            json=to_json(rollout),
-        )
+    def put_rollout(self, rollout: Rollout, *, task: Task, skill: Skill, verifier: str, tries: int) -> None:
+        """Store a finished rollout with its task and skill, all or nothing."""
+        row = {
+            "key": rollout.key,
+            "task_key": task.key,
+            "skill_id": rollout.skill_id,
+            "seed": rollout.seed,
+            "verifier": verifier,
+            "passed": rollout.verdict.passed,
+            "score": rollout.verdict.score,
+            "tries": tries,
+            "json": to_json(rollout),
+        }
+        self._put(_task_row(task), _skill_row(skill), (_rollouts, row))
 
     def rollout(self, key: str) -> Rollout | None:
         with self._engine.begin() as db:
@@ -222,18 +220,17 @@ class Store:
     # States, candidates and experience.
 
     def put_state(self, state: RefinementState) -> None:
-        self.put_task(state.task)
-        self.put_skill(state.skill)
-        self._put(
-            _states,
-            id=state.id,
-            task_key=state.task.key,
-            skill_id=state.skill.id,
-            evidence=[rollout.key for rollout in state.evidence],
-            parent=state.parent,
-            round=state.round,
-            phase=state.phase,
-        )
+        """Store a state with its task and skill; its evidence is stored already."""
+        row = {
+            "id": state.id,
+            "task_key": state.task.key,
+            "skill_id": state.skill.id,
+            "evidence": [rollout.key for rollout in state.evidence],
+            "parent": state.parent,
+            "round": state.round,
+            "phase": state.phase,
+        }
+        self._put(_task_row(state.task), _skill_row(state.skill), (_states, row))
 
     def state(self, state_id: str) -> RefinementState:
         with self._engine.begin() as db:
@@ -305,7 +302,7 @@ class Store:
     # Documents that a model wrote once: drafts and merges.
 
     def put_document(self, purpose: str, key: str, text: str) -> None:
-        self._put(_documents, purpose=purpose, key=key, text=text)
+        self._put((_documents, {"purpose": purpose, "key": key, "text": text}))
 
     def document(self, purpose: str, key: str) -> str | None:
         here = sa.and_(_documents.c.purpose == purpose, _documents.c.key == key)
@@ -315,12 +312,17 @@ class Store:
     def documents(self, purpose: str) -> Mapping[str, str]:
         query = sa.select(_documents.c.key, _documents.c.text).where(_documents.c.purpose == purpose)
         with self._engine.begin() as db:
-            return {key: text for key, text in db.execute(query)}
+            return dict(db.execute(query).tuples().all())
 
     # Results of the evaluation, spending and training metrics.
 
-    def put_result(self, condition: str, task: Task, trial: int, rollout: Rollout) -> None:
-        self._put(_results, condition=condition, task_key=task.key, trial=trial, rollout=rollout.key)
+    def put_results(self, found: Sequence[tuple[str, Task, int, Rollout]]) -> None:
+        """Store which rollout answers for (condition, task, trial)."""
+        rows = [
+            {"condition": condition, "task_key": task.key, "trial": trial, "rollout": rollout.key}
+            for condition, task, trial, rollout in found
+        ]
+        self._put(*((_results, row) for row in rows))
 
     def results(self) -> Sequence[tuple[str, str, str, int, bool]]:
         """(condition, domain, task key, trial, passed) of every evaluation rollout."""
@@ -331,7 +333,7 @@ class Store:
             _results.c.condition, _tasks.c.domain, _results.c.task_key, _results.c.trial, _rollouts.c.passed
         ).select_from(joined)
         with self._engine.begin() as db:
-            return [tuple(row) for row in db.execute(query.order_by(sa.text("results.rowid")))]  # type: ignore[misc]
+            return [tuple(row) for row in db.execute(query.order_by(sa.text("results.rowid")))]
 
     def add_spend(self, role: str, usage: Usage) -> None:
         with self._engine.begin() as db:
@@ -345,19 +347,32 @@ class Store:
             return {role: from_json(text, Usage) for role, text in db.execute(sa.select(_spend))}
 
     def put_metrics(self, stage: str, metrics: Sequence[Mapping[str, float]]) -> None:
-        for step, values in enumerate(metrics):
-            self._put(_metrics, stage=stage, step=step, json=dict(values))
+        self._put(
+            *(
+                (_metrics, {"stage": stage, "step": step, "json": dict(row)})
+                for step, row in enumerate(metrics)
+            )
+        )
 
     def metrics(self) -> Sequence[tuple[str, int, Mapping[str, float]]]:
         with self._engine.begin() as db:
             return [(row.stage, row.step, row.json) for row in db.execute(sa.select(_metrics))]
 
-    def _one(self, query: sa.Select[tuple[str]]) -> str:
+    def _one(self, query: sa.Select[Any]) -> str:
         with self._engine.begin() as db:
             text = db.scalar(query)
         if text is None:
             raise StoreError("the store lacks a row that another row names: the run folder is damaged")
-        return text
+        return str(text)
+
+
+def _task_row(task: Task) -> tuple[sa.Table, Mapping[str, object]]:
+    row = {"key": task.key, "id": task.id, "domain": task.domain, "split": task.split, "json": to_json(task)}
+    return _tasks, row
+
+
+def _skill_row(skill: Skill) -> tuple[sa.Table, Mapping[str, object]]:
+    return _skills, {"id": skill.id, "json": to_json(skill)}
 
 
 def _pragmas(connection: object, _: object) -> None:

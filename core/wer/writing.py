@@ -10,14 +10,14 @@ brackets.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 
 from wer.cleaning import harmless
 from wer.errors import SkillError
-from wer.records import Candidate, Message, RefinementState, Rollout, Skill, Task, ToolSpec, Trajectory, Usage
+from wer.records import Candidate, Message, RefinementState, Rollout, Skill, Task, Trajectory, Usage
 from wer.skills import parse_document, render_document
+from wer.tooldocs import signatures
 
 _FORMAT = """\
 Answer with exactly two blocks and nothing else:
@@ -85,7 +85,7 @@ def merge_messages(skills: Sequence[Skill], *, max_words: int) -> tuple[Message,
 
 _STRICT = re.compile(r"\s*<think>(.*?)</think>\s*<skill>(.*?)</skill>\s*", re.DOTALL)
 _THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)
-_SKILL = re.compile(r"<skill>(.*)</skill>", re.DOTALL)
+_SKILL = re.compile(r"<skill>((?:(?!<skill>).)*)</skill>", re.DOTALL)  # from the last opening on
 _DELIMITER = re.compile(r"</?(?:think|skill)>")
 
 
@@ -128,46 +128,13 @@ def parse_candidate(
 
 def read_skill(text: str, *, parent: Skill) -> tuple[Skill | None, str]:
     """Find the skill in a writer's answer; or None and the reason."""
-    block = _SKILL.search(text)
+    block = next(reversed(list(_SKILL.finditer(text))), None)
     if block is None:
         return None, "no <skill>...</skill> block in the answer"
     try:
         return parse_document(block.group(1), parent=parent), ""
     except SkillError as error:
         return None, str(error)
-
-
-def render_tools(tools: Sequence[ToolSpec]) -> str:
-    """List tools a line each, as signatures; what all descriptions share is said once.
-
-    Parameter types, names and which are optional are kept; parameter descriptions,
-    which the executor sees, are not.
-    """
-    head, tail = _shared([tool.description for tool in tools])
-    lines = [
-        f"- {tool.name}({_signature(tool)}): {tool.description[len(head) :].removesuffix(tail).strip()}"
-        for tool in tools
-    ]
-    return "\n".join([*filter(None, (head.strip(), tail.strip())), *lines])
-
-
-def _shared(texts: Sequence[str]) -> tuple[str, str]:
-    """The words that all texts begin with, and those that all end with."""
-    if len(texts) < 2:
-        return "", ""
-    head = os.path.commonprefix(texts)
-    head = head[: head.rfind(" ") + 1]
-    tail = os.path.commonprefix([text[len(head) :][::-1] for text in texts])
-    return head, tail[: tail.rfind(" ") + 1][::-1]
-
-
-def _signature(tool: ToolSpec) -> str:
-    required = set(tool.parameters.get("required", ()))
-    properties = tool.parameters.get("properties", {})
-    return ", ".join(
-        f"{name}{'' if name in required else '?'}: {schema.get('type', 'any')}"
-        for name, schema in properties.items()
-    )
 
 
 def render_trajectory(trajectory: Trajectory) -> str:
@@ -187,7 +154,7 @@ def render_trajectory(trajectory: Trajectory) -> str:
 
 
 def _context(task: Task) -> str:
-    parts = [f"# Tools\n{render_tools(task.tools)}"]
+    parts = [signatures(task.tools)]
     if task.context:
         parts.append(f"# Environment\n{task.context}")
     parts.append("# Task\n" + "\n".join(f"user: {turn}" for turn in task.turns))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wer.errors import SandboxError
 from wer.records import SandboxSpec
-from wer.sandboxing.machines import Death
+from wer.sandboxing.machines import Death, unbroken
 from wer.sandboxing.rendezvous import SOCKET
 from wer_docker import labels
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CALL_IN = "/run/wer"
 _POLL_S = 0.25
-_SETTLE_S = 2.0
+_SETTLE_S = 1.0
 _STOPPED = ("exited", "dead", "removing")
 _STARTS = threading.BoundedSemaphore(4)
 """A daemon that starts many containers at once answers too late."""
@@ -45,9 +45,10 @@ class ContainerMachine:
 
         starting = asyncio.ensure_future(asyncio.to_thread(_run, client, image, spec, folder, key))
         try:
-            return cls(await asyncio.shield(starting))
+            return cls(await unbroken(starting))
         except asyncio.CancelledError:
-            await cls(await starting).remove()  # a thread can't be cancelled, and its container must not stay
+            if starting.exception() is None:
+                await cls(starting.result()).remove()
             raise
         except (DockerException, OSError) as error:
             story = f"a container of the sandbox {spec.name!r} cannot be started: {error}"
@@ -61,7 +62,7 @@ class ContainerMachine:
         return await asyncio.to_thread(self._autopsy)
 
     async def remove(self) -> None:
-        await asyncio.shield(asyncio.to_thread(remove, self._container))
+        await unbroken(asyncio.to_thread(remove, self._container))
 
     def _state(self) -> dict[str, Any] | None:
         """The daemon's account of a container that runs; None once it has stopped or gone."""

@@ -8,7 +8,7 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
 
-from wer.sandboxing.machines import Death
+from wer.sandboxing.machines import Death, unbroken
 
 _LAST_WORDS = 8192
 
@@ -40,7 +40,7 @@ class ProcessMachine:
 
     async def autopsy(self) -> Death:
         with contextlib.suppress(TimeoutError):  # the control line drops a moment before the process ends
-            async with asyncio.timeout(2.0):
+            async with asyncio.timeout(1.0):
                 await self._process.wait()
                 await self._listener
         words = self._words.decode(errors="replace")
@@ -54,8 +54,8 @@ class ProcessMachine:
     async def remove(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
-        await self._process.wait()
-        await self._listener
+        await unbroken(self._process.wait())
+        await unbroken(self._listener)
 
     async def _listen(self) -> None:
         assert self._process.stderr is not None

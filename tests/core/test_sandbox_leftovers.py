@@ -1,7 +1,6 @@
 """Nothing stays on the machine: not after closing, not after a failure, not after ``kill -9``."""
 
 import asyncio
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -87,14 +86,13 @@ async def test_a_cancelled_start_leaves_nothing(tier):
 @EVERY
 async def test_reaping_after_a_killed_driver_leaves_nothing(tier):
     program = DRIVER.format(tests=str(Path(__file__).parents[1]), tier=tier)
-    driver = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    with driver:
-        assert driver.stdout.readline() == "driving\n"
-        assert left(tier, driver.pid)
+    driver = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=subprocess.PIPE)
+    assert await driver.stdout.readline() == b"driving\n"
+    assert left(tier, driver.pid)
 
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-        reaped = tiers.sandbox(tier).reap()
+    driver.kill()
+    await driver.wait()
+    reaped = tiers.sandbox(tier).reap()
 
     assert any(str(driver.pid) in line for line in reaped)
     assert await settled(tier, driver.pid) == []

@@ -10,8 +10,8 @@ from pathlib import Path
 def servers(tier: str, owner: int | None = None) -> list[int]:
     """Pids of one driver's workers and their children, in any pid namespace below ours."""
     if tier == "docker":
-        tops = [container.top()["Processes"] for container in containers(owner)]
-        return sorted(int(row[1]) for rows in tops for row in rows)
+        running = [container for container in containers(owner) if container.status == "running"]
+        return sorted(int(row[1]) for container in running for row in container.top()["Processes"])
     known = folders(owner)
     found = []
     for entry in Path("/proc").iterdir():

@@ -47,7 +47,9 @@ def perform(folder: Path, config: RunConfig, *, extra: tuple[ModuleType, ...] = 
 
     async def run() -> None:
         with Display(Console(quiet=True)) as display:
-            async with opened(config, folder=folder, store=store, plugins=found, display=display) as opened_run:
+            async with opened(
+                config, folder=folder, store=store, plugins=found, display=display
+            ) as opened_run:
                 await run_protocol(opened_run)
 
     asyncio.run(run())

@@ -46,7 +46,9 @@ def export(
     else:
         source = folder / "skills" if form == "skills" else folder / "checkpoints" / "final" / "merged"
         if not source.is_dir():
-            raise WerError(f"run {folder.name!r} has no {source.relative_to(folder)}: it made none, or did not end.")
+            raise WerError(
+                f"run {folder.name!r} has no {source.relative_to(folder)}: it made none, or did not end."
+            )
         shutil.copytree(source, out)
     Console(soft_wrap=True).print(str(out), markup=False)
 
@@ -65,7 +67,9 @@ def _line(stage: str, found: Experience) -> dict[str, object]:
     return {
         "stage": stage,
         "task": found.state.task.id,
-        "prompt": [{"role": message.role, "content": message.content} for message in revision_messages(found.state)],
+        "prompt": [
+            {"role": message.role, "content": message.content} for message in revision_messages(found.state)
+        ],
         "completion": found.candidate.text,
         "reward": json.loads(to_json(found.reward)),
         "rollouts": [json.loads(to_json(rollout)) for rollout in found.rollouts],

@@ -24,7 +24,9 @@ _TRIES = 3
 def merge(
     *skills: Path,
     writer: Annotated[str, Parameter(help="The model that merges, provider/name[@url].")],
-    out: Annotated[Path, Parameter(name=["--out", "-o"], help="Folder of the merged skill; its name is the skill's.")],
+    out: Annotated[
+        Path, Parameter(name=["--out", "-o"], help="Folder of the merged skill; its name is the skill's.")
+    ],
     max_words: int = 400,
     seed: int = 0,
 ) -> None:
@@ -56,4 +58,6 @@ async def _merge(model: Model, sources: Sequence[Skill], *, max_words: int, seed
                 return merged
     finally:
         await model.close()
-    raise SkillError(f"the merger wrote no readable skill in {_TRIES} tries: {problem}. Try another --writer.")
+    raise SkillError(
+        f"the merger wrote no readable skill in {_TRIES} tries: {problem}. Try another --writer."
+    )

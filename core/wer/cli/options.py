@@ -11,7 +11,8 @@ Env = Annotated[
     list[str] | None, Parameter(name="--env", help="Environment, for example bfcl. Repeat for several.")
 ]
 Domains = Annotated[
-    str | None, Parameter(help="Domains, separated by commas, for example file_system,trading_bot. Default: all.")
+    str | None,
+    Parameter(help="Domains, separated by commas, for example file_system,trading_bot. Default: all."),
 ]
 Backend = Annotated[
     str | None, Parameter(help="Who trains the writer: prompted (nobody), grpo, or an installed plugin.")
@@ -27,12 +28,15 @@ ExecutorModel = Annotated[
         "litellm/anthropic/NAME, local/qwen2.5-coder-0.5b.",
     ),
 ]
-SandboxName = Annotated[str | None, Parameter(name="--sandbox", help="auto, docker or process. Default: auto.")]
+SandboxName = Annotated[
+    str | None, Parameter(name="--sandbox", help="auto, docker or process. Default: auto.")
+]
 VerifierName = Annotated[
     str | None, Parameter(name="--verifier", help="Who judges. Default: the environment's own verifier.")
 ]
 Preset = Annotated[
-    str | None, Parameter(help="cpu (15 minutes, no key), cpu-long (a night), or paper (the paper's settings).")
+    str | None,
+    Parameter(help="cpu (15 minutes, no key), cpu-long (a night), or paper (the paper's settings)."),
 ]
 ConfigFile = Annotated[
     Path | None, Parameter(name="--config", help="A wer.toml. Default: ./wer.toml when it exists.")
@@ -43,8 +47,12 @@ Sets = Annotated[
 ]
 Seed = Annotated[int | None, Parameter(help="Seed of every die that is rolled. Default: 0.")]
 MaxRollouts = Annotated[int | None, Parameter(help="Stop, resumably, after so many rollouts.")]
-MaxTokens = Annotated[int | None, Parameter(help="Stop, resumably, after so many tokens, all roles together.")]
-MaxCost = Annotated[float | None, Parameter(help="Stop, resumably, after so many US dollars, all roles together.")]
+MaxTokens = Annotated[
+    int | None, Parameter(help="Stop, resumably, after so many tokens, all roles together.")
+]
+MaxCost = Annotated[
+    float | None, Parameter(help="Stop, resumably, after so many US dollars, all roles together.")
+]
 Runs = Annotated[Path, Parameter(help="Where run folders are.")]
 
 

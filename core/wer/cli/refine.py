@@ -28,7 +28,9 @@ def refine(
     writer: options.Writer = None,
     sandbox: options.SandboxName = None,
     verifier: options.VerifierName = None,
-    rounds: Annotated[int | None, Parameter(help="Revisions of each training task's skill. Default: 2.")] = None,
+    rounds: Annotated[
+        int | None, Parameter(help="Revisions of each training task's skill. Default: 2.")
+    ] = None,
     preset: options.Preset = None,
     config: options.ConfigFile = None,
     sets: options.Sets = None,

@@ -37,7 +37,9 @@ def run(
     max_rollouts: options.MaxRollouts = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
-    resume: Annotated[str | None, Parameter(help="Go on with this run (id or folder): nothing is paid twice.")] = None,
+    resume: Annotated[
+        str | None, Parameter(help="Go on with this run (id or folder): nothing is paid twice.")
+    ] = None,
     dry_run: Annotated[bool, Parameter(help="Print the forecast and stop.", negative=())] = False,
     runs: options.Runs = Path("runs"),
 ) -> None:
@@ -46,7 +48,11 @@ def run(
     The whole loop on this machine, without a key: `wer run --env bfcl --backend grpo --preset cpu`.
     With an API model: `wer run --env bfcl --executor openai/gpt-4o-mini --max-cost 5`.
     """
-    caps = {"budget__max_rollouts": max_rollouts, "budget__max_tokens": max_tokens, "budget__max_cost": max_cost}
+    caps = {
+        "budget__max_rollouts": max_rollouts,
+        "budget__max_tokens": max_tokens,
+        "budget__max_cost": max_cost,
+    }
     found = plugins.load()
     if resume is not None:
         folder = folders.find(runs, resume)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -44,10 +45,14 @@ def show(
 
 
 def _show_domain(
-    console: Console, store: Store, domain: str, published: dict[str, str], trajectories: bool
+    console: Console, store: Store, domain: str, published: Mapping[str, str], trajectories: bool
 ) -> None:
     final = next(
-        (store.skill(published[f"{name} {domain}"]) for name in ("refined", "untrained", "seed") if f"{name} {domain}" in published),
+        (
+            store.skill(published[f"{name} {domain}"])
+            for name in ("refined", "untrained", "seed")
+            if f"{name} {domain}" in published
+        ),
         NO_SKILL,
     )
     seed_id = published.get(f"seed {domain}")

@@ -13,7 +13,9 @@ from wer.replay import rejudge
 from wer.store import Store
 
 
-def verify(run: str | None = None, *, verifier: options.VerifierName = None, runs: options.Runs = Path("runs")) -> None:
+def verify(
+    run: str | None = None, *, verifier: options.VerifierName = None, runs: options.Runs = Path("runs")
+) -> None:
     """Judge every stored rollout of a run again, without a sandbox or a model, and compare.
 
     Exit status 1 when a verdict differs. With `--verifier bfcl_final_state` it shows how many
@@ -37,6 +39,8 @@ def verify(run: str | None = None, *, verifier: options.VerifierName = None, run
             f"{found.verifier} says {now.passed} ({now.score:g})",
             markup=False,
         )
-    console.print(f"{folder.name}: {len(again)} rollouts judged again, {len(differing)} verdicts differ", markup=False)
+    console.print(
+        f"{folder.name}: {len(again)} rollouts judged again, {len(differing)} verdicts differ", markup=False
+    )
     if differing:
         sys.exit(1)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from attrs import frozen
+
+T = TypeVar("T")
 
 
 @frozen
@@ -21,6 +25,19 @@ class Death:
     cause: str
     story: str
     words: str
+
+
+async def unbroken(work: Awaitable[T]) -> T:
+    """See work through to its end even when the waiting task is cancelled, which it then is.
+
+    Half a start or half a removal would leave something on the machine.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 class Machine(Protocol):

@@ -14,7 +14,7 @@ from wer.sandboxing.rendezvous import Rendezvous
 
 _START_S = 120.0
 _FORK_S = 20.0
-_AUTOPSY_S = 3.0
+_AUTOPSY_S = 2.0
 
 T = TypeVar("T")
 
@@ -75,6 +75,8 @@ class Worker:
             await asyncio.wait(signs, timeout=_FORK_S, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._order({"kill": lease})
+            if not call.cancel():
+                call.result().connection.hang_up()
             raise
         if not call.done():
             call.cancel()

@@ -1,3 +1,4 @@
+# ruff: noqa: PTH101, PTH102, PTH108, PTH123, PTH208 - attacks use the calls that they name
 """A domain whose tools attack the sandbox that they run in, and say what they could do."""
 
 import contextlib
