@@ -312,7 +312,7 @@ class Store:
     def documents(self, purpose: str) -> Mapping[str, str]:
         query = sa.select(_documents.c.key, _documents.c.text).where(_documents.c.purpose == purpose)
         with self._engine.begin() as db:
-            return dict(db.execute(query).tuples().all())
+            return {row.key: row.text for row in db.execute(query)}
 
     # Results of the evaluation, spending and training metrics.
 

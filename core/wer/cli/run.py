@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from attrs import evolve
 from cyclopts import Parameter
@@ -48,7 +48,7 @@ def run(
     The whole loop on this machine, without a key: `wer run --env bfcl --backend grpo --preset cpu`.
     With an API model: `wer run --env bfcl --executor openai/gpt-4o-mini --max-cost 5`.
     """
-    caps = {
+    caps: dict[str, Any] = {
         "budget__max_rollouts": max_rollouts,
         "budget__max_tokens": max_tokens,
         "budget__max_cost": max_cost,
@@ -81,7 +81,7 @@ def run(
     _perform(resolved, folders.create(runs, resolved, now=datetime.now(UTC)), found)
 
 
-def _raised(config: RunConfig, caps: dict[str, float | None]) -> RunConfig:
+def _raised(config: RunConfig, caps: dict[str, Any]) -> RunConfig:
     given = {name.partition("__")[2]: value for name, value in caps.items() if value is not None}
     return evolve(config, budget=evolve(config.budget, **given))
 
