@@ -94,6 +94,22 @@ class Run:
         return self.plugins.optimizers.make(config.backend, setup)
 
 
+def check_names(config: RunConfig, plugins: Plugins) -> None:
+    """Refuse names that no plugin offers, before anything is built or paid.
+
+    Raises:
+        PluginError: With the nearest spelling and what is installed.
+    """
+    plugins.optimizers.check(config.backend)
+    plugins.executors.check(config.agent)
+    for spec in filter(None, (config.executor, config.seed_writer, config.merge_writer)):
+        plugins.check_model(spec)
+    if config.sandbox != "auto":
+        plugins.sandboxes.check(config.sandbox)
+    if config.verifier:
+        plugins.verifiers.check(config.verifier)
+
+
 def environments(config: RunConfig, plugins: Plugins) -> Mapping[str, Environment]:
     """Make the environments that the configuration names."""
     return {name: plugins.environments.make(name, config.environment.get(name, {})) for name in config.env}
@@ -160,6 +176,11 @@ async def opened(
     async with AsyncExitStack() as stack:
         envs = environments(config, plugins)
         chosen = domains(config, envs, test_limit=config.evaluation.test_limit)
+        verifiers = {}
+        for name, env in envs.items():
+            verifier = config.verifier or env.verifier()
+            verifiers[name] = (verifier, plugins.verifiers.make(verifier))
+        check_names(config, plugins)
         ledger = Ledger(_budget(config), store)
         display.watch(lambda: ledger.total)
         models = _Models(plugins=plugins, ledger=ledger, retries=config.limits.retries, say=display.say)
@@ -168,10 +189,6 @@ async def opened(
             config.agent, models.role("executor", config.executor), config.executor_options
         )
         pools = await _pools(config, envs, chosen, plugins, display, stack)
-        verifiers = {}
-        for name, env in envs.items():
-            verifier = config.verifier or env.verifier()
-            verifiers[name] = (verifier, plugins.verifiers.make(verifier))
         scheduler = Scheduler(
             world=World(environments=envs, verifiers=verifiers, pools=pools, executor=executor),
             store=store,

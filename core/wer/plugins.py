@@ -50,11 +50,11 @@ class Registry(Generic[T]):
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self.offers))
 
-    def make(self, name: str, *arguments: Any) -> T:
-        """Call the factory of a name.
+    def check(self, name: str) -> None:
+        """Refuse a name that nobody offers, with the nearest.
 
         Raises:
-            PluginError: Nobody offers that name, or a library that it needs is missing.
+            PluginError: With what is installed.
         """
         if name not in self.offers:
             installed = ", ".join(self.names()) or "none"
@@ -63,6 +63,14 @@ class Registry(Generic[T]):
                 f"no {self.kind} named {name!r} (installed: {installed}){nearest(name, self.offers) or '.'} "
                 f"Check the spelling in wer.toml, or install the plugin that offers it.{failed}"
             )
+
+    def make(self, name: str, *arguments: Any) -> T:
+        """Call the factory of a name.
+
+        Raises:
+            PluginError: Nobody offers that name, or a library that it needs is missing.
+        """
+        self.check(name)
         plugin, factory = self.offers[name]
         try:
             return factory(*arguments)
@@ -115,13 +123,23 @@ class Plugins:
         Raises:
             PluginError: No such provider, or not of that form.
         """
+        self.check_model(spec)
+        provider, _, rest = spec.partition("/")
+        return self.models.make(provider, rest)
+
+    def check_model(self, spec: str) -> None:
+        """Refuse a model's name that no provider can be found for, without opening anything.
+
+        Raises:
+            PluginError: As for `model`.
+        """
         provider, slash, rest = spec.partition("/")
         if not (provider and slash and rest):
             raise PluginError(
                 f"{spec!r} names no model. Write provider/name, with one of the providers "
                 f"{', '.join(self.models.names()) or '(none installed)'}."
             )
-        return self.models.make(provider, rest)
+        self.models.check(provider)
 
     def listing(self) -> tuple[Row, ...]:
         """Say what every plugin offers, for ``wer plugin list``."""

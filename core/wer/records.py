@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, asdict, field, frozen
 
 Json: TypeAlias = Any
 """JSON as Python has it: None, bool, int, float, str, sequences, mappings with string keys."""
@@ -492,4 +492,5 @@ class SandboxSpec:
 
     @property
     def id(self) -> str:
-        return content_hash([self.name, self.domain, list(self.requirements), list(self.packages)])
+        """Specs with one id can share a pool."""
+        return content_hash(asdict(self))

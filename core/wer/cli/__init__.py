@@ -4,42 +4,55 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 
 from cyclopts import App
 from rich.console import Console
 
 from wer.errors import WerError
 
-app = App(
-    name="wer",
-    help="""Write, Execute, Refine: make the written skill of a tool-using agent better, from verified execution.
+_HELP = """Write, Execute, Refine: make the written skill of a tool-using agent better, from verified execution.
 
     Try `wer run --env bfcl --backend grpo --preset cpu` for the whole loop on this machine, without a key or a GPU,
-    and `wer doctor` when something is missing.""",
-    help_format="markdown",
-    version_flags=["--version"],
-)
+    and `wer doctor` when something is missing."""
 
-for name, module in {
-    "run": "wer.cli.run:run",
-    "refine": "wer.cli.refine:refine",
-    "eval": "wer.cli.evaluate:evaluate",
-    "merge": "wer.cli.merge:merge",
-    "show": "wer.cli.show:show",
-    "verify": "wer.cli.verify:verify",
-    "export": "wer.cli.export:export",
-    "plugin": "wer.cli.plugin:app",
-    "models": "wer.cli.models:app",
-    "doctor": "wer.cli.doctor:doctor",
-}.items():
-    app.command(module, name=name)
+_COMMANDS = {
+    "run": ("wer.cli.run:run", "Make better skills and measure them: the whole protocol."),
+    "refine": ("wer.cli.refine:refine", "Revise a skill from what happens on the training tasks."),
+    "eval": ("wer.cli.evaluate:evaluate", "Measure Pass@1 of a skill beside no skill."),
+    "merge": ("wer.cli.merge:merge", "Merge several skills of one family into one."),
+    "show": ("wer.cli.show:show", "Show a run's best skill, its diff, its table, its evidence."),
+    "verify": ("wer.cli.verify:verify", "Judge a run's stored rollouts again and compare."),
+    "export": ("wer.cli.export:export", "Export a run's skills, experience or trained writer."),
+    "plugin": ("wer.cli.plugin:app", "List what is installed: environments, verifiers, ..."),
+    "models": ("wer.cli.models:app", "List and download local models."),
+    "doctor": ("wer.cli.doctor:doctor", "Say what works here and what to do about the rest."),
+}
 
 
-def main() -> None:
-    """Run the command; a `WerError` is a message and exit status 2, Ctrl-C is 130."""
+def _app(chosen: str) -> App:
+    """Import the chosen command, whose docstring is its help; of the others only a line is needed."""
+    app = App(name="wer", help=_HELP, help_format="markdown", version_flags=["--version"])
+    for name, (target, line) in _COMMANDS.items():
+        module, _, attribute = target.partition(":")
+        if name == chosen:
+            app.command(getattr(import_module(module), attribute), name=name)
+        else:
+            app.command(target, name=name, help=line)
+    return app
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the command; a `WerError` is a message and exit status 2, Ctrl-C is 130.
+
+    Args:
+        words: The command line without the program's name; None is ``sys.argv``.
+    """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
+    words = sys.argv[1:] if words is None else words
     try:
-        app()
+        _app(words[0] if words else "")(words)
     except WerError as error:
         console.print(f"wer: {error}", style="red", markup=False)
         sys.exit(2)

@@ -15,7 +15,7 @@ from wer.cli import options
 from wer.cli.forecast import print_forecast
 from wer.cli.performing import perform
 from wer.configuration import RunConfig, resolve
-from wer.opening import Run, environments
+from wer.opening import Run, check_names, environments
 from wer.opening import domains as list_domains
 from wer.reporting import print_report, write_report
 from wer.running import run_protocol
@@ -87,6 +87,7 @@ def _raised(config: RunConfig, caps: dict[str, Any]) -> RunConfig:
 
 
 def _forecast(config: RunConfig, found: plugins.Plugins) -> None:
+    check_names(config, found)
     chosen = list_domains(config, environments(config, found), test_limit=config.evaluation.test_limit)
     print_forecast(Console(), config, chosen)
 

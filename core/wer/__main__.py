@@ -1,0 +1,5 @@
+"""``python -m wer``."""
+
+from wer.cli import main
+
+main()
