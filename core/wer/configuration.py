@@ -52,7 +52,10 @@ class TrainingConfig:
         phases: Passes over the states [P].
         states_per_phase: The most states that one phase works on; 0 is all.
         train_limit: The most training tasks a domain; 0 is all.
-        top_k: 0 is no limit.
+        temperature: Of the writer, at which it is sampled and trained.
+        top_k: Of the writer; 0 is no limit.
+        max_prompt_tokens: A longer prompt is refused, never cut.
+        max_response_tokens: A longer answer is cut there, and judged as it is.
     """
 
     k: int = field(
@@ -127,6 +130,7 @@ class BudgetConfig:
     """``[budget]``: caps over all roles of the run together; 0 is no cap.
 
     Attributes:
+        max_rollouts: Rollouts run; those found in the store are free.
         max_tokens: Prompt and completion tokens.
         max_cost: US dollars.
     """
@@ -164,6 +168,7 @@ class RunConfig:
     Attributes:
         env: Names of environments.
         domains: Domains of those environments; empty is all.
+        method: The algorithm; ``wer`` is the one there is.
         backend: The optimizer: ``prompted``, ``grpo``, or any other installed one.
         writer: The model behind the optimizer, ``provider/name[@url]``; empty is `executor`.
         seed_skill: A ``SKILL.md`` or its folder that every task starts from; empty has
@@ -174,6 +179,7 @@ class RunConfig:
         agent: The executor plugin around that model.
         verifier: Empty is the environment's own.
         sandbox: ``auto`` is the best that works here.
+        seed: Of every die: splits, samples, rollouts.
         workers: Sandbox workers; 0 is one a CPU core.
         concurrency: Rollouts at a time; 0 leaves it to the loop.
         executor_options: Checked by the executor plugin.

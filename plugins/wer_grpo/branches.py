@@ -71,7 +71,7 @@ class Decoding:
         Args:
             rows: Shape ``(B,)``, true for the rows to keep.
         """
-        self.rows = [int(part.sum()) for part in rows.split(self.rows)]
+        self.rows = [int(part.sum()) for part in torch.split(rows, self.rows)]
         self.own = {layer: (key[rows], value[rows]) for layer, (key, value) in self.own.items()}
 
     def extend(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -112,6 +112,10 @@ def branch_attention(
     for name in ("softcap", "s_aux", "position_bias", "sliding_window"):
         if others.get(name) is not None:
             raise ValueError(f"attention with {name} cannot share a prompt")
+    if layout is None and query.shape[2] != key.shape[2]:
+        raise ValueError(
+            "this attention keeps keys and values in its layouts, not in a cache of transformers"
+        )
     if isinstance(layout, Decoding):
         layer = int(module.layer_idx)  # type: ignore[arg-type]
         return _decode(query, *layout.extend(layer, key, value), layout, layer, scaling), None
@@ -135,7 +139,7 @@ def _packed(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Packed, scaling: float | None
 ) -> torch.Tensor:
     sizes = [layout.prompt, *layout.branches]
-    queries, keys, values = (tensor.split(sizes, dim=2) for tensor in (query, key, value))
+    queries, keys, values = (torch.split(tensor, sizes, dim=2) for tensor in (query, key, value))
     grouped = query.shape[1] != key.shape[1]
     parts = [_causal(queries[0], keys[0], values[0], scaling)]
     for own_query, own_key, own_value in zip(queries[1:], keys[1:], values[1:], strict=True):
@@ -183,7 +187,7 @@ def _decode(
         scores = (flat @ prompt_keys.transpose(1, 2)).view(shared, rows, heads // shared, -1)
         both = torch.cat([scores.transpose(0, 1), own_scores[here]], dim=-1)  # (b, Hkv, g, P + t)
         weights = both.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-        on_prompt, on_own = weights.split([scores.shape[-1], own_scores.shape[-1]], dim=-1)
+        on_prompt, on_own = torch.split(weights, [scores.shape[-1], own_scores.shape[-1]], dim=-1)
         from_prompt = on_prompt.transpose(0, 1).reshape(shared, -1, scores.shape[-1]) @ prompt_values
         from_prompt = from_prompt.view(shared, rows, heads // shared, width).transpose(0, 1)
         outputs.append(from_prompt + on_own @ values[here])  # (b, Hkv, g, D)

@@ -91,7 +91,7 @@ class Policy:
         head = self.model.get_output_embeddings()
         if not 0 < self.top_k < head.weight.shape[0]:
             return None
-        return torch.cat([head(part).topk(self.top_k).indices for part in hidden.split(_CHUNK)])
+        return torch.cat([head(part).topk(self.top_k).indices for part in torch.split(hidden, _CHUNK)])
 
     def distribution(self, hidden: torch.Tensor, support: torch.Tensor | None) -> torch.Tensor:
         """Give the log-probabilities of the tokens in the support.
@@ -141,7 +141,7 @@ class Policy:
                 missing = ~(support == flat[:, None]).any(dim=1)
                 support[missing, -1] = flat[missing]
             logprobs = self._scores(hidden, flat, support, lengths).logprobs
-        supports = [None] * len(tokens) if support is None else support.split(lengths)
+        supports = [None] * len(tokens) if support is None else torch.split(support, lengths)
         return tuple(
             Answer(token_ids=ids, logprobs=values, support=tokens_of)
             for ids, values, tokens_of in zip(tokens, logprobs, supports, strict=True)
@@ -153,7 +153,7 @@ class Policy:
         layout = Packed(prompt=len(prompt), branches=tuple(length - 1 for length in lengths))
         tokens = torch.cat([prompt, *(answer.token_ids[:-1] for answer in answers)])[None]
         hidden = self.hidden(tokens, layout.positions(prompt.device), layout)[0]
-        last, *branches = hidden[len(prompt) - 1 :].split([1, *layout.branches])
+        last, *branches = torch.split(hidden[len(prompt) - 1 :], [1, *layout.branches])
         return torch.cat([part for branch in branches for part in (last, branch)])
 
     def _scores(
@@ -169,7 +169,7 @@ class Policy:
             chosen.append(logprobs)
             entropies.append(entropy.detach())
         mean = float(torch.cat(entropies).mean())
-        return Scores(logprobs=torch.cat(chosen).split(lengths), entropy=mean)
+        return Scores(logprobs=torch.split(torch.cat(chosen), lengths), entropy=mean)
 
     def _chosen(
         self, hidden: torch.Tensor, tokens: torch.Tensor, support: torch.Tensor | None
@@ -180,7 +180,7 @@ class Policy:
         return logprobs.gather(1, place).squeeze(1), entropy
 
 
-def check_writer(model: Any, prompt: torch.Tensor, policy: Policy) -> None:
+def check_writer(policy: Policy, prompt: torch.Tensor) -> None:
     """Refuse a model whose group pass would not equal separate sequences.
 
     Raises:
@@ -189,7 +189,7 @@ def check_writer(model: Any, prompt: torch.Tensor, policy: Policy) -> None:
             because a layer keeps a recurrent state.
     """
     for name in ("final_logit_softcapping", "logit_scale", "logits_scaling"):
-        if getattr(model.config, name, None) not in (None, 0, 1, 1.0):
+        if getattr(policy.model.config, name, None) not in (None, 0, 1, 1.0):
             raise ConfigError(f"the writer's configuration has {name}, which GRPO here does not compute")
     ids = [prompt.flip(0)[:3], prompt[:2]]
     answers = [Answer(token_ids=each, logprobs=each[:0], support=None) for each in ids]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ class LitellmModel:
         name, _, url = rest.partition("@http")
         if not name:
             raise ConfigError(f"a model needs a name, got 'litellm/{rest}'. Write litellm/PROVIDER/NAME.")
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it asks the network
         try:
             litellm: Any = importlib.import_module("litellm")
         except ModuleNotFoundError as error:

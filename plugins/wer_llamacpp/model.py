@@ -20,8 +20,9 @@ from wer_llamacpp.pool import InstancePool
 class LocalModel:
     """Runs in this process, off the event loop, on every core.
 
-    Equal seeds give equal answers up to rounding: llama.cpp adds up in another order
-    when more or less of a prompt is in the cache, which now and then turns a token.
+    Equal seeds give equal replies when as much of the prompt is in the cache. Otherwise
+    llama.cpp adds up in another order, and rounding now and then turns a sampled token:
+    often at high temperatures, hardly ever under a schema at low ones.
 
     Attributes:
         sha256: Of the file; two files of one name are two models.

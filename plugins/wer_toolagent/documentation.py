@@ -16,7 +16,7 @@ from wer.records import JsonObject, ToolSpec
 
 
 def document(tools: Sequence[ToolSpec]) -> str:
-    """Describe the tools: a heading each, its description, a line for each argument.
+    """Describe the tools: a signature and what it does, then a line for each argument.
 
     Nothing that a schema says about an argument is left out: what has no short form
     is given as JSON.
@@ -44,17 +44,21 @@ def _group(tools: Sequence[ToolSpec]) -> list[str]:
 def _tool(tool: ToolSpec, description: str) -> list[str]:
     properties: Mapping[str, JsonObject] = tool.parameters.get("properties") or {}
     required = tool.parameters.get("required") or ()
-    arguments = [_argument(name, schema, name in required) for name, schema in properties.items()]
-    return [f"## {tool.name}", description.strip(), *arguments]
+    signature = ", ".join(_parameter(name, schema, name in required) for name, schema in properties.items())
+    details = [_detail(name, schema) for name, schema in properties.items()]
+    return [f"- {tool.name}({signature}): {description.strip()}", *filter(None, details)]
 
 
-def _argument(name: str, schema: JsonObject, is_required: bool) -> str:
-    rest = {key: value for key, value in schema.items() if key not in {"type", "description", "default"}}
+def _parameter(name: str, schema: JsonObject, is_required: bool) -> str:
     kind = schema.get("type", "any")
-    parts = [
-        f"- {name} ({kind if isinstance(kind, str) else dumps(kind)}{'' if is_required else ', optional'}):",
-        str(schema.get("description", "")).strip(),
-        f"Default: {dumps(schema['default'])}." if "default" in schema else "",
-        f"Schema: {dumps(rest)}" if rest else "",
-    ]
-    return " ".join(part for part in parts if part)
+    default = dumps(schema["default"]) if "default" in schema else "optional"
+    return f"{name}: {kind if isinstance(kind, str) else dumps(kind)}" + (
+        f" = {default}" if "default" in schema or not is_required else ""
+    )
+
+
+def _detail(name: str, schema: JsonObject) -> str:
+    rest = {key: value for key, value in schema.items() if key not in {"type", "description", "default"}}
+    parts = [str(schema.get("description", "")).strip(), dumps(rest) if rest else ""]
+    text = " ".join(part for part in parts if part)
+    return f"  {name}: {text}" if text else ""

@@ -167,8 +167,10 @@ class Plan(_Written):
     """All calls of a turn in one array, after which the turn ends without a word."""
 
     instructions: str = (
-        "You complete the user's requests with the tools below. Reply with a JSON array of all the tool "
-        'calls that the request needs, in order: [{"name": "TOOL", "arguments": {...}}, ...].'
+        "You complete the user's requests by calling tools. Reply with a JSON array of the tool calls that "
+        "the request needs, in order, and nothing else. For example, with the tools go(room) and "
+        'switch(device, on), the request "Turn off the lamp in the hall" is answered by '
+        '[{"name":"go","arguments":{"room":"hall"}},{"name":"switch","arguments":{"device":"lamp","on":false}}]'
     )
 
     def schema(self, tools: Sequence[ToolSpec]) -> JsonObject | None:

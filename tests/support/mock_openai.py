@@ -77,7 +77,7 @@ def hangs() -> Scripted:
     return wait
 
 
-class _Reset(Exception):
+class _ResetError(Exception):
     pass
 
 
@@ -85,7 +85,7 @@ def resets() -> Scripted:
     """Drop the connection without an answer."""
 
     def drop(_: Body) -> web.StreamResponse:
-        raise _Reset
+        raise _ResetError
 
     return drop
 
@@ -155,7 +155,7 @@ class MockOpenAI:
                 response = scripted(body)
                 if inspect.isawaitable(response):
                     response = await response
-            except _Reset:
+            except _ResetError:
                 assert request.transport is not None
                 request.transport.abort()
                 return web.Response()

@@ -17,7 +17,7 @@ _HELP = """Write, Execute, Refine: make the written skill of a tool-using agent 
     Try `wer run --env bfcl --backend grpo --preset cpu` for the whole loop on this machine, without a key or a GPU,
     and `wer doctor` when something is missing."""
 
-_COMMANDS = {
+COMMANDS = {
     "run": ("wer.cli.run:run", "Make better skills and measure them: the whole protocol."),
     "refine": ("wer.cli.refine:refine", "Revise a skill from what happens on the training tasks."),
     "eval": ("wer.cli.evaluate:evaluate", "Measure Pass@1 of a skill beside no skill."),
@@ -34,7 +34,7 @@ _COMMANDS = {
 def _app(chosen: str) -> App:
     """Import the chosen command, whose docstring is its help; of the others only a line is needed."""
     app = App(name="wer", help=_HELP, help_format="markdown", version_flags=["--version"])
-    for name, (target, line) in _COMMANDS.items():
+    for name, (target, line) in COMMANDS.items():
         module, _, attribute = target.partition(":")
         if name == chosen:
             app.command(getattr(import_module(module), attribute), name=name)

@@ -1,0 +1,221 @@
+"""In-process GRPO: sample, have the candidates executed, and learn from what they earned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from attrs import evolve
+
+from wer.configuration import structure
+from wer.contracts import Evaluate, OptimizerSetup
+from wer.errors import ConfigError, OptimizerError
+from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, derive_seed
+from wer_grpo.authoring import Author
+from wer_grpo.checkpoints import (
+    Progress,
+    load_learner,
+    newest_checkpoint,
+    read_progress,
+    save_learner,
+    write_checkpoint,
+)
+from wer_grpo.learner import Group, Learner
+from wer_grpo.measures import describe
+from wer_grpo.merging import save_merged
+from wer_grpo.options import GrpoOptions
+from wer_grpo.policy import Answer
+from wer_grpo.surrogate import advantages
+from wer_grpo.worker import Worker
+from wer_grpo.writer import Writer, open_writer
+
+
+class Grpo:
+    """The Skill Optimizer pi_theta, trained with the clipped surrogate of Eq. 6.
+
+    The writer is loaded at first use. Runs on the CPU; CUDA is used where torch finds
+    it, which has not been tried.
+
+    Args:
+        setup: ``setup.options`` is read as `GrpoOptions`.
+
+    Raises:
+        ConfigError: An option is wrong, or a group would have one candidate.
+    """
+
+    def __init__(self, setup: OptimizerSetup) -> None:
+        self._options = structure(GrpoOptions, setup.options, where="optimizer.grpo")
+        if setup.k < 2:
+            raise ConfigError(
+                f"GRPO compares the candidates of a group, and training.k is {setup.k}. Set it to 2 or more."
+            )
+        self._setup = setup
+        self._worker = Worker()
+
+    @cached_property
+    def _writer(self) -> Writer:
+        self._setup.progress("loading the writer")
+        return open_writer(self._setup, self._options)
+
+    @cached_property
+    def _author(self) -> Author:
+        return Author(
+            setup=self._setup, writer=self._writer, batch=self._options.batch, check=self._worker.check
+        )
+
+    @cached_property
+    def _learner(self) -> Learner:
+        return Learner(self._writer.policy, self._writer.trainable(), self._options)
+
+    async def run_phase(
+        self, states: Sequence[RefinementState], evaluate: Evaluate, folder: Path
+    ) -> PhaseOutcome:
+        """One pass over the states, a batch at a time, with a checkpoint after each batch.
+
+        States are taken in an order that derives from the run's seed. A checkpoint that is
+        there already is gone on from; candidates that were recorded after it are used as
+        they are, since the policy that wrote them is the checkpoint's.
+
+        Raises:
+            PromptTooLong: Some state does not fit; nothing was sampled yet.
+            OptimizerError: Loss, gradient or logits are not finite; the weights are those
+                of the last good step, and the message names the last checkpoint.
+        """
+        if self._setup.temperature <= 0:
+            raise ConfigError("training.temperature is 0: candidates of a group would be equal. Raise it.")
+        progress = await self._worker.run(lambda: self._begin(states, folder))
+        order = sorted(states, key=lambda state: derive_seed(self._setup.seed, "order", state.id))
+        done = set(progress.done)
+        found: dict[str, list[Experience]] = {}
+        for state in (state for state in order if state.id in done):
+            found[state.id] = list(await evaluate(self._recorded(state, evaluate, folder)))
+        open_ = [state for state in order if state.id not in done]
+        for start in range(0, len(open_), self._options.batch):
+            batch = open_[start : start + self._options.batch]
+            groups, metrics = await self._batch(
+                batch, evaluate, self._share(progress, batch, len(order)), folder
+            )
+            found |= dict(zip((state.id for state in batch), groups, strict=True))
+            progress = evolve(
+                progress,
+                done=(*progress.done, *(state.id for state in batch)),
+                metrics=(*progress.metrics, metrics),
+            )
+            now = progress
+            await self._worker.run(lambda now=now: write_checkpoint(self._learner, now, folder))  # type: ignore[misc]
+        experiences = tuple(experience for state in states for experience in found[state.id])
+        return PhaseOutcome(experiences=experiences, metrics=progress.metrics)
+
+    async def propose(
+        self, states: Sequence[RefinementState], k: int, seed: int
+    ) -> Sequence[Sequence[Candidate]]:
+        """Sample k candidates a state and learn nothing; at temperature 0 the most likely one, k times.
+
+        Raises:
+            PromptTooLong: Some state does not fit; nothing was sampled yet.
+        """
+        return await self._worker.run(lambda: self._author.propose(states, k, seed))
+
+    def save(self, folder: Path) -> None:
+        """Write the trained weights with Adam's moments, and ``merged/``: an ordinary bfloat16 model folder.
+
+        ``merged/`` serves as the writer of another run, or of any program that reads
+        Hugging Face folders.
+        """
+        save_learner(self._learner, folder)
+        save_merged(self._writer, folder / "merged")
+
+    def load(self, folder: Path) -> None:
+        """Take over what `save` wrote.
+
+        Raises:
+            OptimizerError: It is not there, or belongs to other weights.
+        """
+        load_learner(self._learner, folder)
+
+    async def close(self) -> None:
+        """Let the thread end."""
+        self._worker.close()
+
+    def _begin(self, states: Sequence[RefinementState], folder: Path) -> Progress:
+        folder.mkdir(parents=True, exist_ok=True)
+        for state in states:
+            self._writer.prompt(state)
+        checkpoint = newest_checkpoint(folder)
+        if checkpoint is None:
+            return Progress()
+        self._setup.progress(f"going on from {checkpoint.name}")
+        load_learner(self._learner, checkpoint)
+        return read_progress(checkpoint)
+
+    def _recorded(
+        self, state: RefinementState, evaluate: Evaluate, folder: Path
+    ) -> list[tuple[RefinementState, Candidate]]:
+        group = evaluate.recorded(state)
+        if not group:
+            raise OptimizerError(
+                f"the checkpoint in {folder} learnt from state {state.id}, and the run has no candidates for it: "
+                "they belong to different runs. Remove the folder to train this phase again."
+            )
+        return [(state, candidate) for candidate in group]
+
+    def _share(
+        self, progress: Progress, batch: Sequence[RefinementState], states: int
+    ) -> tuple[float, float]:
+        """Give the share of the whole schedule that is done before and after a batch."""
+        phases = max(self._setup.phases, 1)
+        before = len(progress.done) / states
+        after = (len(progress.done) + len(batch)) / states
+        return (batch[0].phase + before) / phases, (batch[0].phase + after) / phases
+
+    async def _batch(
+        self, batch: Sequence[RefinementState], evaluate: Evaluate, share: tuple[float, float], folder: Path
+    ) -> tuple[list[list[Experience]], dict[str, float]]:
+        began = time.monotonic()
+        recorded = {state.id: evaluate.recorded(state) for state in batch}
+        written = await self._worker.run(lambda: self._author.write(batch, recorded))
+        sampled = time.monotonic()
+        pairs = [
+            (state, candidate)
+            for state, group in zip(batch, written, strict=True)
+            for candidate in group.candidates
+        ]
+        experiences = iter(await evaluate(pairs))
+        groups = [[next(experiences) for _ in group.candidates] for group in written]
+        executed = time.monotonic()
+        lessons = [
+            self._lesson(state, group, each.answers)
+            for state, group, each in zip(batch, groups, written, strict=True)
+        ]
+        learnt = await self._worker.run(lambda: self._learn(lessons, share, folder))
+        seconds = {
+            "generation_s": sampled - began,
+            "rollouts_s": executed - sampled,
+            "update_s": time.monotonic() - executed,
+        }
+        return groups, {**describe(groups), **learnt, **seconds}
+
+    def _lesson(
+        self, state: RefinementState, group: Sequence[Experience], answers: tuple[Answer, ...]
+    ) -> Group:
+        rewards = [experience.reward.total for experience in group]
+        return Group(
+            prompt=self._writer.prompt(state),
+            answers=answers,
+            advantages=advantages(rewards, scaled=self._options.scale_advantages),
+        )
+
+    def _learn(self, lessons: Sequence[Group], share: tuple[float, float], folder: Path) -> dict[str, float]:
+        teaching = sum(lesson.teaches for lesson in lessons)
+        tick = self._author.ticker(f"learning from {teaching} of {len(lessons)} groups")
+        try:
+            return self._learner.update(lessons, share, lambda: tick(0))
+        except OptimizerError as error:
+            last = newest_checkpoint(folder)
+            raise OptimizerError(
+                f"{error}, so the step was not made and the weights are untouched. "
+                f"Last checkpoint: {last or 'none in this phase'}. Lower optimizer.grpo.learning_rate or "
+                "max_grad_norm, or train in float32, and resume."
+            ) from error

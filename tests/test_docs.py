@@ -1,0 +1,40 @@
+"""The pages say what the code does."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from wer.cli import COMMANDS
+from wer.configuration import resolve
+
+_ROOT = Path(__file__).parent.parent
+
+
+def test_the_reference_is_what_the_records_say():
+    spec = importlib.util.spec_from_file_location("make_reference", _ROOT / "docs" / "make_reference.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    assert (_ROOT / "docs" / "reference.md").read_text("utf-8") == module.reference()
+    assert "| |" not in module.reference()
+
+
+def test_every_command_is_in_the_readme_and_every_command_there_exists():
+    readme = (_ROOT / "README.md").read_text("utf-8")
+
+    named = set(re.findall(r"`?wer (\w+)", readme)) - {"is"}
+
+    assert set(COMMANDS) <= named
+    assert named <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("file", sorted((_ROOT / "examples").glob("*.toml")), ids=lambda path: path.name)
+def test_every_example_configuration_is_accepted(file):
+    config = resolve(None, file, (), {})
+
+    assert config.env
