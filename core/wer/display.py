@@ -31,6 +31,7 @@ class Display:
     ) -> None:
         self.console = console or Console(stderr=True, highlight=False)
         self._spent: Callable[[], Usage] = Usage
+        self._timed: Callable[[str, float], None] = lambda stage, seconds: None
         self._clock = clock
         self._begun = clock()
         self._progress = Progress(
@@ -57,9 +58,9 @@ class Display:
     ) -> None:
         self._progress.stop()
 
-    def watch(self, spent: Callable[[], Usage]) -> None:
-        """From now on show this spend."""
-        self._spent = spent
+    def watch(self, spent: Callable[[], Usage], timed: Callable[[str, float], None]) -> None:
+        """From now on show this spend, and tell how many seconds each stage took when it ends."""
+        self._spent, self._timed = spent, timed
 
     def say(self, line: str) -> None:
         """Print one line; control characters and markup of hostile text are shown, not obeyed."""
@@ -71,6 +72,7 @@ class Display:
 
     def stage(self, name: str, rollouts: int) -> None:
         """Begin a stage that will need so many rollouts (0: unknown)."""
+        self.end_stage()
         self._name, self._total = name, rollouts
         self._done = self._passed = 0
         self._stage_begun = self._told = self._clock()
@@ -78,6 +80,12 @@ class Display:
             self._bar, description=escape(name), total=rollouts or None, completed=0, state="", visible=True
         )
         self.say(f"{name}: {rollouts} rollouts" if rollouts else name)
+
+    def end_stage(self) -> None:
+        """End the stage that was begun, if any."""
+        if self._name:
+            self._timed(self._name, self._clock() - self._stage_begun)
+        self._name = ""
 
     def rollout(self, rollout: Rollout, cached: bool) -> None:
         """Count one finished rollout of the stage."""

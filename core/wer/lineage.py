@@ -28,10 +28,16 @@ class Revision:
     rollouts: int
 
 
-def revisions(store: Store) -> Sequence[Revision]:
-    """Every revision of the run that gave a skill, oldest first: the revision tree as a list."""
+def revisions(store: Store, domain: str) -> Sequence[Revision]:
+    """Every revision in a domain that gave a skill, oldest first: the revision tree as a list.
+
+    Args:
+        domain: ``env/domain``.
+    """
     return [
-        _revision(stage, found) for stage, found in store.experiences() if found.candidate.skill is not None
+        _revision(stage, found)
+        for stage, found in store.experiences()
+        if found.candidate.skill is not None and f"{found.state.task.env}/{found.state.task.domain}" == domain
     ]
 
 

@@ -182,7 +182,8 @@ async def opened(
             verifiers[name] = (verifier, plugins.verifiers.make(verifier))
         check_names(config, plugins)
         ledger = Ledger(_budget(config), store)
-        display.watch(lambda: ledger.total)
+        display.watch(lambda: ledger.total, store.add_time)
+        stack.callback(display.end_stage)
         models = _Models(plugins=plugins, ledger=ledger, retries=config.limits.retries, say=display.say)
         stack.push_async_callback(models.close)
         executor: Executor = plugins.executors.make(

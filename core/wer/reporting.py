@@ -6,20 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from wer.configuration import RunConfig
-from wer.results import AVERAGE, Results, results
+from wer.results import AVERAGE, Results, results, title_of
 from wer.statistics import Estimate
 from wer.store import Store
-
-TITLES = {
-    "none": "no skill",
-    "seed": "seed skill",
-    "untrained": "untrained optimizer",
-    "refined": "refined skill",
-    "no-op": "agent that does nothing",
-}
 
 
 def print_report(console: Console, store: Store, folder: Path, config: RunConfig) -> None:
@@ -36,15 +29,13 @@ def print_report(console: Console, store: Store, folder: Path, config: RunConfig
 def table(found: Results, *, title: str) -> Table:
     """One row a condition, one column a domain, and the average with equal weights.
 
-    A cell is Pass@1, its 95 % interval, and tasks x trials.
+    A cell is Pass@1 with its 95 % interval; n is the number of tasks.
     """
     drawn = Table(title=title, title_justify="left")
-    drawn.add_column("condition")
-    for domain in _columns(found):
-        drawn.add_column(domain, justify="right")
-    for condition in found.conditions:
-        cells = [_figure(found.cell(condition, domain)) for domain in _columns(found)]
-        drawn.add_row(TITLES.get(condition, condition), *cells)
+    for heading in _grid(found)[0]:
+        drawn.add_column(heading, justify="left" if heading == "condition" else "right")
+    for row in _grid(found)[1:]:
+        drawn.add_row(*map(escape, row))
     return drawn
 
 
@@ -60,16 +51,21 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
     yield f"# WER run {folder.name}\n"
     yield f"Backend `{config.backend}`, executor `{config.executor}`, writer `{config.writer or config.executor}`.\n"
     yield "## Pass@1 on the test split, %\n"
-    yield f"| condition | {' | '.join(_columns(found))} |"
-    yield "|---" * (len(_columns(found)) + 1) + "|"
-    for condition in found.conditions:
-        cells = [_figure(found.cell(condition, domain)) for domain in _columns(found)]
-        yield f"| {TITLES.get(condition, condition)} | {' | '.join(cells)} |"
+    heading, *rows = _grid(found)
+    yield f"| {' | '.join(heading)} |"
+    yield "|---" * len(heading) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
     yield ""
     for line in _findings(found, store, config):
         yield f"- {line}"
     yield "\n## Training\n"
     yield from _training(store)
+    yield "\n## Time\n"
+    yield "| stage | seconds |"
+    yield "|---|---|"
+    for stage, seconds in store.times().items():
+        yield f"| {stage} | {seconds:.0f} |"
     yield "\n## Cost\n"
     yield "| role | calls | prompt tokens | of them cached | completion tokens | USD |"
     yield "|---|---|---|---|---|---|"
@@ -87,9 +83,10 @@ def _findings(found: Results, store: Store, config: RunConfig) -> Iterator[str]:
     yield f"Judged by code alone. Isolation: {store.document('about', 'tier') or 'unknown'}."
     for mark in store.marks():
         yield f"Note: {mark}."
+    minutes = sum(store.times().values()) / 60
     usage = sum((usage.prompt_tokens + usage.completion_tokens for usage in store.spend().values()), 0)
     yield (
-        f"{store.count_rollouts()} rollouts, {usage / 1000:.0f} k tokens; "
+        f"{store.count_rollouts()} rollouts, {usage / 1000:.0f} k tokens, {minutes:.1f} minutes; "
         f"intervals are 95 %, clustered by task; seed {config.seed}."
     )
 
@@ -107,6 +104,20 @@ def _training(store: Store) -> Iterator[str]:
         yield f"| {stage} | {len(rewards)} | {sum(rewards) / len(rewards):.3f} |"
 
 
+def _grid(found: Results) -> list[list[str]]:
+    """The table's cells, headings first: Pass@1 and its interval, the trials a task, and n in the headings."""
+    heading = ["condition", "trials"]
+    for domain in _columns(found):
+        tasks = max(cell.estimate.tasks for cell in found.cells if cell.domain == domain)
+        heading.append(f"{domain} (n={tasks})")
+    rows = []
+    for condition in found.conditions:
+        estimates = [found.cell(condition, domain) for domain in _columns(found)]
+        trials = next(f"{one.trials / one.tasks:g}" for one in estimates if one is not None)
+        rows.append([title_of(condition), trials, *map(_figure, estimates)])
+    return [heading, *rows]
+
+
 def _columns(found: Results) -> Sequence[str]:
     return [*found.domains, AVERAGE] if len(found.domains) > 1 else found.domains
 
@@ -115,4 +126,4 @@ def _figure(estimate: Estimate | None) -> str:
     if estimate is None:
         return "-"
     points, low, high = (100 * value for value in (estimate.mean, estimate.low, estimate.high))
-    return f"{points:.1f} [{low:.1f}, {high:.1f}] n={estimate.tasks}x{estimate.trials / estimate.tasks:g}"
+    return f"{points:.1f} [{low:.0f}, {high:.0f}]"

@@ -12,7 +12,19 @@ from wer.statistics import Difference, Estimate
 from wer.store import Store
 
 AVERAGE = "average"
+_TITLES = {
+    "none": "no skill",
+    "seed": "seed skill",
+    "untrained": "untrained optimizer",
+    "refined": "refined skill",
+    NOOP: "agent that does nothing",
+}
 _LEVEL = 0.05
+
+
+def title_of(condition: str) -> str:
+    """A condition's name in a report."""
+    return _TITLES.get(condition, condition)
 
 
 @frozen(kw_only=True)
@@ -44,12 +56,13 @@ class Contrast:
         figures = (
             f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}, p = {self.difference.p:.2g})"
         )
+        better, base = title_of(self.better), title_of(self.base)
         if low > 0 and self.difference.p < _LEVEL:
-            return f"{self.better} is better than {self.base}: {figures}."
+            return f"{better} is better than {base}: {figures}."
         if high < 0 and self.difference.p < _LEVEL:
-            return f"{self.better} is worse than {self.base}: {figures}."
+            return f"{better} is worse than {base}: {figures}."
         return (
-            f"{self.better} and {self.base} can't be told apart: {figures}. "
+            f"{better} and {base} can't be told apart: {figures}. "
             "A difference of this size may be noise; more tasks or trials would say."
         )
 

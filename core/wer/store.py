@@ -101,6 +101,12 @@ _results = sa.Table(
 _spend = sa.Table(
     "spend", _meta, sa.Column("role", sa.String, primary_key=True), sa.Column("json", sa.Text, nullable=False)
 )
+_times = sa.Table(
+    "times",
+    _meta,
+    sa.Column("stage", sa.String, primary_key=True),
+    sa.Column("seconds", sa.Float, nullable=False),
+)
 _metrics = sa.Table(
     "metrics",
     _meta,
@@ -345,6 +351,19 @@ class Store:
     def spend(self) -> Mapping[str, Usage]:
         with self._engine.begin() as db:
             return {role: from_json(text, Usage) for role, text in db.execute(sa.select(_spend))}
+
+    def add_time(self, stage: str, seconds: float) -> None:
+        """Add the wall time that a stage took, resumed runs included."""
+        added = insert(_times).values(stage=stage, seconds=seconds)
+        more = {"seconds": _times.c.seconds + added.excluded.seconds}
+        with self._engine.begin() as db:
+            db.execute(added.on_conflict_do_update(index_elements=["stage"], set_=more))
+
+    def times(self) -> Mapping[str, float]:
+        """Seconds by stage, in the order of their first beginning."""
+        query = sa.select(_times).order_by(sa.text("rowid"))
+        with self._engine.begin() as db:
+            return {row.stage: row.seconds for row in db.execute(query)}
 
     def put_metrics(self, stage: str, metrics: Sequence[Mapping[str, float]]) -> None:
         self._put(

@@ -88,7 +88,7 @@ def open_writer(setup: OptimizerSetup, options: GrpoOptions) -> Writer:
     device = _device(options)
     dtype = _dtype(options, device)
     AttentionInterface.register(NAME, branch_attention)
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     folder = writer_folder(setup.writer, setup.progress)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)

@@ -91,17 +91,15 @@ async def test_minibatches_make_a_step_each(folder, tmp_path):
 
 async def test_a_loss_that_is_not_finite_stops_before_the_weights_change(folder, tmp_path):
     optimizer = Grpo(tiny_writer.setup(folder))
-    await optimizer.run_phase(tiny_writer.states(2), PaidByLetters(), tmp_path / "phase")
+    evaluate = PaidByLetters(fail_at=2)
+    with pytest.raises(RuntimeError, match="killed"):
+        await optimizer.run_phase(tiny_writer.states(4), evaluate, tmp_path / "phase")
     before = weights(optimizer)
-    optimizer._learner.adam.param_groups[0]["lr"] = 0.0
-    more = tiny_writer.states(4)
+    poisoned = next(iter(optimizer._writer.trainable().values()))
+    poisoned.register_hook(lambda gradient: gradient * torch.nan)
 
-    def poison(gradient):
-        return gradient * torch.nan
-
-    next(iter(optimizer._writer.trainable().values())).register_hook(poison)
     with pytest.raises(OptimizerError, match=r"untouched\. Last checkpoint: .*step-00001"):
-        await optimizer.run_phase(more, PaidByLetters(), tmp_path / "phase")
+        await optimizer.run_phase(tiny_writer.states(4), evaluate, tmp_path / "phase")
 
     assert_same(weights(optimizer), before)
 

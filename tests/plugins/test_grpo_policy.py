@@ -64,7 +64,7 @@ def test_group_pass_gives_the_loss_and_gradient_of_separate_sequences(writer):
     alone = [plain_logprobs(writer.model, PROMPTS[0], answer, temperature=0.95) for answer in answers]
 
     losses = [surrogate(found, old, advantage, clip=0.2, ratio="token").loss for found in (together, alone)]
-    assert float(losses[0]) == pytest.approx(float(losses[1]), abs=1e-10)
+    assert losses[0].item() == pytest.approx(losses[1].item(), abs=1e-10)
     packed, plain = (gradients(writer.model, loss) for loss in losses)
     assert packed.keys() == plain.keys()
     for name in packed:

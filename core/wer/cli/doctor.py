@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from wer.doctor import check
@@ -22,7 +23,8 @@ def doctor() -> None:
     style = {"ok": "green", "warn": "yellow", "fail": "red"}
     for finding in findings:
         table.add_row(
-            f"[{style[finding.status]}]{finding.status}[/]", finding.what, finding.detail, finding.remedy
+            f"[{style[finding.status]}]{finding.status}[/]",
+            *map(escape, (finding.what, finding.detail, finding.remedy)),
         )
     Console().print(table)
     if any(finding.status == "fail" for finding in findings):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cyclopts import App
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from wer import plugins
@@ -19,5 +20,5 @@ def list_() -> None:
     for heading in ("kind", "name", "plugin", "distribution", "status"):
         table.add_column(heading)
     for row in found.listing():
-        table.add_row(row.kind, row.name, row.plugin, row.distribution, row.status)
+        table.add_row(*map(escape, (row.kind, row.name, row.plugin, row.distribution, row.status)))
     Console().print(table)

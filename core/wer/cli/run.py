@@ -95,6 +95,7 @@ def _forecast(config: RunConfig, found: plugins.Plugins) -> None:
 def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:
     async def work(run: Run) -> None:
         await run_protocol(run)
+        run.display.end_stage()
         write_report(folder, run.store, config)
         print_report(Console(), run.store, folder, config)
 

@@ -61,7 +61,7 @@ def _show_domain(
     console.print(render_document(final), markup=False)
     console.rule("changes to the seed skill", align="left")
     console.print(Syntax(diff(seed, final) or "(none)", "diff", background_color="default"))
-    for changed in changed_lines(seed, final, revisions(store)):
+    for changed in changed_lines(seed, final, revisions(store, domain)):
         _show_origin(console, changed, trajectories)
 
 
