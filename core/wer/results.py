@@ -14,6 +14,7 @@ from wer.store import Store
 AVERAGE = "average"
 _TITLES = {
     "none": "no skill",
+    "skill": "this skill",
     "seed": "seed skill",
     "untrained": "untrained optimizer",
     "refined": "refined skill",
@@ -126,6 +127,7 @@ def _pooled(by_domain: Mapping[str, Mapping[str, Sequence[bool]]]) -> Mapping[st
 def _pairs(conditions: Sequence[str]) -> Sequence[tuple[str, str]]:
     """The contrasts that the protocol asks for: what was made against what it started from."""
     wanted = (
+        ("skill", "none"),
         ("seed", "none"),
         ("untrained", "seed"),
         ("refined", "none"),

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from wer import folders
-from wer.cli import options
+from wer.cli.options import Runs
 from wer.codec import to_json
 from wer.errors import WerError
 from wer.records import Experience
@@ -31,7 +31,7 @@ def export(
         ),
     ] = "skills",
     out: Annotated[Path, Parameter(name=["--out", "-o"], help="Folder, or file for jsonl. Must not exist.")],
-    runs: options.Runs = Path("runs"),
+    runs: Runs = Path("runs"),
 ) -> None:
     """Export a run's skills, experience or trained writer.
 

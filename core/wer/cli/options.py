@@ -1,70 +1,90 @@
-"""The words that several commands share, each with the help that every one of them shows."""
+"""The words that several commands share, and the configuration that they resolve to."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+from attrs import asdict, frozen
 from cyclopts import Parameter
 
-Env = Annotated[
-    list[str] | None, Parameter(name="--env", help="Environment, for example bfcl. Repeat for several.")
-]
-Domains = Annotated[
-    str | None,
-    Parameter(help="Domains, separated by commas, for example file_system,trading_bot. Default: all."),
-]
-Backend = Annotated[
-    str | None, Parameter(help="Who trains the writer: prompted (nobody), grpo, or an installed plugin.")
-]
-Writer = Annotated[
-    str | None, Parameter(help="The model that writes skills, provider/name[@url]. Default: the executor's.")
-]
-ExecutorModel = Annotated[
-    str | None,
-    Parameter(
-        name="--executor",
-        help="The frozen agent's model: openai/gpt-4o-mini, openai/NAME@http://127.0.0.1:8000/v1, "
-        "litellm/anthropic/NAME, local/qwen2.5-coder-0.5b.",
-    ),
-]
-SandboxName = Annotated[
-    str | None, Parameter(name="--sandbox", help="auto, docker or process. Default: auto.")
-]
+from wer.configuration import RunConfig, resolve
+from wer.records import Json
+
+Runs = Annotated[Path, Parameter(help="Where run folders are.")]
 VerifierName = Annotated[
     str | None, Parameter(name="--verifier", help="Who judges. Default: the environment's own verifier.")
 ]
-Preset = Annotated[
-    str | None,
-    Parameter(help="cpu (15 minutes, no key), cpu-long (a night), or paper (the paper's settings)."),
-]
-ConfigFile = Annotated[
-    Path | None, Parameter(name="--config", help="A wer.toml. Default: ./wer.toml when it exists.")
-]
-Sets = Annotated[
-    list[str] | None,
-    Parameter(name="--set", help="Any setting: --set training.k=8. Repeat for several.", negative=()),
-]
-Seed = Annotated[int | None, Parameter(help="Seed of every die that is rolled. Default: 0.")]
-MaxRollouts = Annotated[int | None, Parameter(help="Stop, resumably, after so many rollouts.")]
-MaxTokens = Annotated[
-    int | None, Parameter(help="Stop, resumably, after so many tokens, all roles together.")
-]
-MaxCost = Annotated[
-    float | None, Parameter(help="Stop, resumably, after so many US dollars, all roles together.")
-]
-Runs = Annotated[Path, Parameter(help="Where run folders are.")]
 
 
-def overrides(**given: Any) -> dict[str, Any]:
-    """Options as dotted configuration keys; what wasn't given is left to preset and file."""
-    renamed = {name.replace("__", "."): value for name, value in given.items() if value is not None}
-    if "domains" in renamed:
-        renamed["domains"] = [part.strip() for part in str(renamed["domains"]).split(",") if part.strip()]
-    return renamed
+@Parameter(name="*")
+@frozen(kw_only=True)
+class Settings:
+    """What every command that runs tasks understands; the rest is in wer.toml or behind ``--set``."""
 
+    env: Annotated[
+        list[str] | None,
+        Parameter(help="Environment, for example bfcl. Repeat for several.", negative=()),
+    ] = None
+    domains: Annotated[
+        str | None, Parameter(help="Separated by commas, for example file_system,trading_bot. Default: all.")
+    ] = None
+    executor: Annotated[
+        str | None,
+        Parameter(
+            help="The frozen agent's model: openai/gpt-4o-mini, openai/NAME@http://127.0.0.1:8000/v1, "
+            "litellm/anthropic/NAME, local/qwen2.5-coder-0.5b, torch/FOLDER."
+        ),
+    ] = None
+    writer: Annotated[
+        str | None, Parameter(help="The model that writes skills, likewise. Default: the executor's.")
+    ] = None
+    backend: Annotated[
+        str | None, Parameter(help="Who trains the writer: prompted (nobody), grpo, or an installed plugin.")
+    ] = None
+    sandbox: Annotated[str | None, Parameter(help="auto, docker or process. Default: auto.")] = None
+    verifier: VerifierName = None
+    preset: Annotated[
+        str | None,
+        Parameter(help="cpu (no key, no GPU), cpu-long (a night), or paper (the paper's settings)."),
+    ] = None
+    config: Annotated[Path | None, Parameter(help="A wer.toml. Default: ./wer.toml when it exists.")] = None
+    set: Annotated[
+        list[str] | None,
+        Parameter(help="Any setting: --set training.k=8. Repeat for several.", negative=()),
+    ] = None
+    seed: Annotated[int | None, Parameter(help="Of every die that is rolled. Default: 0.")] = None
+    max_rollouts: Annotated[int | None, Parameter(help="Stop, resumably, after so many rollouts.")] = None
+    max_tokens: Annotated[
+        int | None, Parameter(help="Stop, resumably, after so many tokens, all roles together.")
+    ] = None
+    max_cost: Annotated[
+        float | None, Parameter(help="Stop, resumably, after so many US dollars, all roles together.")
+    ] = None
 
-def config_file(given: Path | None) -> Path | None:
-    """The given file, or ``./wer.toml`` when there is one."""
-    default = Path("wer.toml")
-    return given or (default if default.is_file() else None)
+    @property
+    def caps(self) -> Mapping[str, Json]:
+        """The caps that were given, by their key below ``budget``."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name.startswith("max_") and value is not None
+        }
+
+    def resolve(self, **more: Json) -> RunConfig:
+        """Combine preset, file and options; what wasn't given is left to the others.
+
+        Args:
+            more: Further keys, with two underscores for a dot.
+        """
+        given = asdict(self)
+        for name in ("preset", "config", "set", *(name for name in given if name.startswith("max_"))):
+            del given[name]
+        if self.domains is not None:
+            given["domains"] = [part.strip() for part in self.domains.split(",") if part.strip()]
+        caps = {f"budget.{name}": value for name, value in self.caps.items()}
+        others = {name.replace("__", "."): value for name, value in more.items()}
+        default = Path("wer.toml")
+        file = self.config or (default if default.is_file() else None)
+        return resolve(self.preset, file, self.set or (), {**given, **caps, **others})

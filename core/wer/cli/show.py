@@ -10,7 +10,7 @@ from rich.syntax import Syntax
 
 from wer import folders
 from wer.cleaning import plain
-from wer.cli import options
+from wer.cli.options import Runs
 from wer.lineage import ChangedLine, changed_lines, diff, revisions
 from wer.records import NO_SKILL, Rollout, Skill
 from wer.reporting import print_report
@@ -23,7 +23,7 @@ def show(
     run: str | None = None,
     *,
     trajectories: bool = False,
-    runs: options.Runs = Path("runs"),
+    runs: Runs = Path("runs"),
 ) -> None:
     """Show the best skill of a run, what changed in it, and the matched pair behind each changed line.
 

@@ -8,14 +8,12 @@ from pathlib import Path
 from rich.console import Console
 
 from wer import folders, plugins
-from wer.cli import options
+from wer.cli.options import Runs, VerifierName
 from wer.replay import rejudge
 from wer.store import Store
 
 
-def verify(
-    run: str | None = None, *, verifier: options.VerifierName = None, runs: options.Runs = Path("runs")
-) -> None:
+def verify(run: str | None = None, *, verifier: VerifierName = None, runs: Runs = Path("runs")) -> None:
     """Judge every stored rollout of a run again, without a sandbox or a model, and compare.
 
     Exit status 1 when a verdict differs. With `--verifier bfcl_final_state` it shows how many
