@@ -40,7 +40,7 @@ def test_no_shipped_plugin_is_broken():
         "import wer",
         "import wer.plugins; wer.plugins.load()",
         "import wer.cli; sys.argv = ['wer', '--help']; wer.cli.main()",
-        "import wer.statistics",
+        "import wer.reports.statistics",
         "import wer.doctor",
     ],
 )

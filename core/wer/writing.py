@@ -13,10 +13,10 @@ import json
 import re
 from collections.abc import Sequence
 
-from wer.cleaning import harmless
 from wer.errors import SkillError
 from wer.records import Candidate, Message, RefinementState, Rollout, Skill, Task, Trajectory, Usage
 from wer.skills import parse_document, render_document
+from wer.skills.cleaning import harmless
 from wer.tooldocs import signatures
 
 _FORMAT = """\

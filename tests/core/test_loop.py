@@ -8,8 +8,8 @@ from support import counting
 from support.perform import configured, perform
 from wer import plugins
 from wer.errors import BudgetExhausted, WerError
-from wer.replay import rejudge
-from wer.results import results
+from wer.reports.replay import rejudge
+from wer.reports.results import results
 from wer.skills import load_skill
 from wer.store import Store
 

@@ -11,8 +11,8 @@ from support.mock_bfcl import player, serving
 from support.mock_openai import MockOpenAI
 from wer import plugins
 from wer.cli import main
-from wer.replay import rejudge
-from wer.results import results
+from wer.reports.replay import rejudge
+from wer.reports.results import results
 from wer.store import Store
 
 SMALL = [

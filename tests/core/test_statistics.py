@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
-from wer import statistics
-from wer.statistics import (
+from wer.reports import statistics
+from wer.reports.statistics import (
     equal_weight_average,
     paired_difference,
     pass_at_1,

@@ -16,8 +16,8 @@ from support import counting
 from wer import hookimpl, plugins
 from wer.configuration import RunConfig, resolve
 from wer.display import Display
-from wer.opening import opened
-from wer.running import run_protocol
+from wer.loop.opening import opened
+from wer.loop.running import run_protocol
 from wer.store import Store
 
 

@@ -11,11 +11,11 @@ from rich.console import Console
 from wer import plugins
 from wer.cli.options import Runs, Settings
 from wer.cli.performing import create_and_perform
-from wer.measuring import measure
-from wer.opening import Run
+from wer.loop.measuring import measure
+from wer.loop.opening import Run
+from wer.loop.running import publish
 from wer.records import NO_SKILL
-from wer.reporting import print_report, write_report
-from wer.running import publish
+from wer.reports.reporting import print_report, write_report
 from wer.skills import load_skill
 
 

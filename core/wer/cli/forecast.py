@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from wer.configuration import RunConfig
-from wer.forecast import ASSUMPTIONS, forecast
-from wer.opening import Domain
-from wer.statistics import smallest_detectable_difference
+from wer.loop.opening import Domain
+from wer.reports.forecast import ASSUMPTIONS, forecast
+from wer.reports.statistics import smallest_detectable_difference
 
 
 def print_forecast(console: Console, config: RunConfig, domains: Sequence[Domain]) -> None:

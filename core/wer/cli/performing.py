@@ -13,7 +13,7 @@ from wer import folders
 from wer.configuration import RunConfig
 from wer.display import Display
 from wer.errors import WerError
-from wer.opening import Run, opened
+from wer.loop.opening import Run, opened
 from wer.plugins import Plugins
 from wer.store import Store
 

@@ -11,9 +11,9 @@ from rich.console import Console
 from wer import plugins
 from wer.cli.options import Runs, Settings
 from wer.cli.performing import create_and_perform
-from wer.lineage import diff
-from wer.opening import Run
-from wer.running import begin, publish, refine_all
+from wer.loop.opening import Run
+from wer.loop.running import begin, publish, refine_all
+from wer.reports.lineage import diff
 from wer.skills import load_skill
 
 

@@ -15,9 +15,9 @@ from wer.cli.forecast import print_forecast
 from wer.cli.options import Runs, Settings
 from wer.cli.performing import perform
 from wer.configuration import RunConfig
-from wer.opening import Run, check_names, domains, environments
-from wer.reporting import print_report, write_report
-from wer.running import run_protocol
+from wer.loop.opening import Run, check_names, domains, environments
+from wer.loop.running import run_protocol
+from wer.reports.reporting import print_report, write_report
 
 
 def run(

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from wer import folders
-from wer.cleaning import plain
 from wer.cli.options import Runs
-from wer.lineage import ChangedLine, changed_lines, diff, revisions
 from wer.records import NO_SKILL, Rollout, Skill
-from wer.reporting import print_report
+from wer.reports.lineage import ChangedLine, changed_lines, diff, revisions
+from wer.reports.reporting import print_report
 from wer.skills import render_document
+from wer.skills.cleaning import plain
 from wer.store import Store
 from wer.writing import render_trajectory
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from wer import folders, plugins
 from wer.cli.options import Runs, VerifierName
-from wer.replay import rejudge
+from wer.reports.replay import rejudge
 from wer.store import Store
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from wer.opening import Domain, Run
+from wer.loop.opening import Domain, Run
+from wer.loop.seeding import Scanned
 from wer.records import NO_SKILL, Sampling, Skill, content_hash, derive_seed
-from wer.seeding import Scanned
 from wer.skills import slug
 from wer.writing import merge_messages, read_skill
 

@@ -1,6 +1,6 @@
 """Skills as prompts: the document that a writer reads and writes, and what an executor is told.
 
-How skills lie on disk is in `wer.skill_files`.
+How skills lie on disk is in `wer.skills.files`.
 """
 
 from __future__ import annotations
@@ -9,30 +9,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from wer.cleaning import harmless, plain
 from wer.errors import SkillError
 from wer.records import Skill
-from wer.skill_files import (
-    description_problem,
-    load_skill,
-    name_problem,
-    parse_skill_md,
-    render_skill_md,
-    save_skill,
-)
-
-__all__ = [
-    "load_skill",
-    "notes",
-    "parse_document",
-    "parse_skill_md",
-    "render_document",
-    "render_skill_md",
-    "save_skill",
-    "skill_prompt",
-    "slug",
-    "workflow",
-]
+from wer.skills.cleaning import harmless, plain
+from wer.skills.files import description_problem, name_problem
 
 _MAX_CHARACTERS = 20_000
 _BLOCK = re.compile(r"</?skill>", re.IGNORECASE)

@@ -13,11 +13,11 @@ from wer.configuration import RunConfig
 from wer.contracts import Environment, Executor, Model, Optimizer, OptimizerSetup, Pool, Sandbox
 from wer.display import Display
 from wer.errors import ConfigError, SandboxError
-from wer.evaluating import Evaluation
-from wer.ledger import Budget, Ledger, RoleModel
+from wer.loop.evaluating import Evaluation
+from wer.loop.ledger import Budget, Ledger, RoleModel
+from wer.loop.rollouts import Limits, Scheduler, World
 from wer.plugins import Plugins
 from wer.records import Rollout, SandboxSpec, Split, Task
-from wer.rollouts import Limits, Scheduler, World
 from wer.store import Store
 from wer.tables import nearest
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from wer.contracts import Optimizer
-from wer.measuring import measure
-from wer.merging import merge
-from wer.opening import Domain, Run
+from wer.loop.measuring import measure
+from wer.loop.merging import merge
+from wer.loop.opening import Domain, Run
+from wer.loop.refining import refine
+from wer.loop.seeding import Scanned, demand_signal, first_states, scan, seed_skills
+from wer.loop.training import train
 from wer.records import NO_SKILL, Skill
-from wer.refining import refine
-from wer.seeding import Scanned, demand_signal, first_states, scan, seed_skills
 from wer.skills import save_skill
-from wer.training import train
 
 
 @frozen(kw_only=True)

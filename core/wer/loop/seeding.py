@@ -10,10 +10,10 @@ from attrs import evolve, frozen
 
 from wer.contracts import Model
 from wer.errors import WerError
-from wer.opening import Run
+from wer.loop.opening import Run
+from wer.loop.rollouts import Unit, seeds_of
 from wer.records import NO_SKILL, RefinementState, Rollout, Sampling, Skill, Task, content_hash, derive_seed
 from wer.retention import matched_pair, mixedness
-from wer.rollouts import Unit, seeds_of
 from wer.skills import load_skill
 from wer.writing import read_skill, seed_messages
 

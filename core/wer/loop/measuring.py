@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wer.noop import NoOp
-from wer.opening import Run, with_executor
+from wer.loop.noop import NoOp
+from wer.loop.opening import Run, with_executor
+from wer.loop.rollouts import Scheduler, Unit, seeds_of
 from wer.records import NO_SKILL, Skill, Split, Task
-from wer.rollouts import Scheduler, Unit, seeds_of
 
 NOOP = "no-op"
 

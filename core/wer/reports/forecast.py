@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from wer.configuration import RunConfig
-from wer.opening import Domain
+from wer.loop.opening import Domain
 from wer.records import Task
 from wer.tooldocs import document
 

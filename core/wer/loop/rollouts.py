@@ -16,9 +16,9 @@ from tenacity import AttemptManager
 
 from wer.contracts import Environment, Executor, Pool, Verifier
 from wer.errors import InfrastructureError, ModelError, ModelUnavailable, VerifierError
-from wer.ledger import Ledger
+from wer.loop.ledger import Ledger
+from wer.loop.retrying import patiently
 from wer.records import Evidence, Json, Rollout, Skill, Task, Trajectory, Verdict, content_hash, derive_seed
-from wer.retrying import patiently
 from wer.store import Store
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wer.contracts import Optimizer
-from wer.opening import Run
+from wer.loop.opening import Run
 from wer.records import Experience, PhaseOutcome, RefinementState
 from wer.retention import assemble, mixedness, retain
 

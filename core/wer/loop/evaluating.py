@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from attrs import frozen
 
+from wer.loop.rollouts import Scheduler, Unit, seeds_of
 from wer.records import Candidate, Experience, RefinementState
 from wer.reward import RewardRule
-from wer.rollouts import Scheduler, Unit, seeds_of
 from wer.store import Store
 
 

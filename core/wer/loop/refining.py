@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from wer.contracts import Optimizer
-from wer.opening import Run
+from wer.loop.opening import Run
+from wer.loop.seeding import Scanned
 from wer.records import Candidate, Experience, RefinementState, derive_seed
-from wer.seeding import Scanned
 
 
 @frozen(kw_only=True)

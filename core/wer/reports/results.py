@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from wer import statistics
-from wer.measuring import NOOP
-from wer.statistics import Difference, Estimate
+from wer.loop.measuring import NOOP
+from wer.reports import statistics
+from wer.reports.statistics import Difference, Estimate
 from wer.store import Store
 
 AVERAGE = "average"

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from wer.configuration import RunConfig
-from wer.results import AVERAGE, Results, results, title_of
-from wer.statistics import Estimate
+from wer.reports.results import AVERAGE, Results, results, title_of
+from wer.reports.statistics import Estimate
 from wer.store import Store
 
 

@@ -9,8 +9,8 @@ from attrs import field, frozen
 
 from wer.contracts import Model
 from wer.errors import BudgetExhausted, ModelUnavailable
+from wer.loop.retrying import patiently
 from wer.records import JsonObject, Message, Reply, Sampling, ToolSpec, Usage
-from wer.retrying import patiently
 
 
 @frozen(kw_only=True)
