@@ -161,6 +161,15 @@ def _named(_: Any, attribute: Attribute[Any], value: tuple[str, ...] | str) -> N
         )
 
 
+def _priced(_: Any, attribute: Attribute[Any], value: Mapping[str, Sequence[float]]) -> None:
+    for model, price in value.items():
+        if len(price) != 2 or not all(0 <= part < math.inf for part in price):
+            raise ValueError(
+                f"the price of {model!r} is {list(price)!r}: give two numbers, US dollars per million "
+                "prompt tokens and per million completion tokens"
+            )
+
+
 @frozen(kw_only=True)
 class RunConfig:
     """Everything that decides a run.
@@ -182,6 +191,9 @@ class RunConfig:
         seed: Of every die: splits, samples, rollouts.
         workers: Sandbox workers; 0 is one a CPU core.
         concurrency: Rollouts at a time; 0 leaves it to the loop.
+        prices: US dollars per million prompt and completion tokens, by model:
+            ``{"openai/gpt-4o-mini" = [0.15, 0.6]}``. Local models cost nothing, and
+            ``litellm/`` models bring their prices.
         executor_options: Checked by the executor plugin.
         environment: A table an environment, checked by its plugin.
         optimizer: A table an optimizer, checked by its plugin.
@@ -209,6 +221,7 @@ class RunConfig:
     evaluation: EvaluationConfig = EvaluationConfig()
     budget: BudgetConfig = BudgetConfig()
     limits: LimitsConfig = LimitsConfig()
+    prices: Mapping[str, tuple[float, ...]] = field(factory=dict, validator=_priced)
     executor_options: Mapping[str, Json] = field(factory=dict)
     environment: Mapping[str, Mapping[str, Json]] = field(factory=dict)
     optimizer: Mapping[str, Mapping[str, Json]] = field(factory=dict)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from wer.configuration import RunConfig
-from wer.loop.opening import Domain
+from wer.loop.opening import Domain, concurrency
 from wer.reports.forecast import ASSUMPTIONS, forecast
 from wer.reports.statistics import smallest_detectable_difference
 
@@ -17,14 +18,21 @@ def print_forecast(console: Console, config: RunConfig, domains: Sequence[Domain
     """Print what the run will cost at most, and the smallest difference that it can show."""
     ahead = forecast(config, domains)
     table = Table(title="Forecast (at most)", title_justify="left")
-    for heading in ("role", "model", "calls", "tokens"):
+    for heading in ("role", "model", "calls", "prompt tokens", "completion tokens", "USD"):
         table.add_column(heading, justify="left" if heading in ("role", "model") else "right")
     for role in ahead.roles:
-        table.add_row(role.role, role.model, f"{role.calls:,}", f"{role.tokens:,}")
+        usd = "unknown" if role.usd is None else f"{role.usd:.2f}"
+        counts = (f"{count:,}" for count in (role.calls, role.prompt_tokens, role.completion_tokens))
+        table.add_row(role.role, escape(role.model), *counts, usd)
     console.print(table)
     for stage, count in ahead.rollouts:
         console.print(f"  {count:6,} rollouts  {stage}", highlight=False)
     console.print(f"  {ahead.total:6,} rollouts in all; {ASSUMPTIONS}", highlight=False)
+    console.print(
+        f"  about {ahead.minutes(concurrency(config)):.0f} minutes of model calls at that pace; "
+        "the progress line shows the real one",
+        highlight=False,
+    )
     smallest = smallest_detectable_difference(ahead.test_tasks, config.evaluation.trials)
     console.print(
         f"  {ahead.test_tasks} test tasks x {config.evaluation.trials} trials: a difference below about "

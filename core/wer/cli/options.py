@@ -10,6 +10,7 @@ from attrs import asdict, frozen
 from cyclopts import Parameter
 
 from wer.configuration import RunConfig, resolve
+from wer.errors import ConfigError
 from wer.records import Json
 
 Runs = Annotated[Path, Parameter(help="Where run folders are.")]
@@ -63,6 +64,15 @@ class Settings:
         float | None, Parameter(help="Stop, resumably, after so many US dollars, all roles together.")
     ] = None
 
+    price: Annotated[
+        list[str] | None,
+        Parameter(
+            help="MODEL=PROMPT,COMPLETION in US dollars per million tokens, for --max-cost: "
+            "--price openai/gpt-4o-mini=0.15,0.60. Repeat for several.",
+            negative=(),
+        ),
+    ] = None
+
     @property
     def caps(self) -> Mapping[str, Json]:
         """The caps that were given, by their key below ``budget``."""
@@ -79,12 +89,30 @@ class Settings:
             more: Further keys, with two underscores for a dot.
         """
         given = asdict(self)
-        for name in ("preset", "config", "set", *(name for name in given if name.startswith("max_"))):
+        for name in (
+            "preset",
+            "config",
+            "set",
+            "price",
+            *(name for name in given if name.startswith("max_")),
+        ):
             del given[name]
         if self.domains is not None:
             given["domains"] = [part.strip() for part in self.domains.split(",") if part.strip()]
         caps = {f"budget.{name}": value for name, value in self.caps.items()}
+        if self.price:
+            given["prices"] = dict(_price(text) for text in self.price)
         others = {name.replace("__", "."): value for name, value in more.items()}
         default = Path("wer.toml")
         file = self.config or (default if default.is_file() else None)
         return resolve(self.preset, file, self.set or (), {**given, **caps, **others})
+
+
+def _price(text: str) -> tuple[str, list[float]]:
+    model, _, numbers = text.rpartition("=")
+    try:
+        return model, [float(part) for part in numbers.split(",")]
+    except ValueError:
+        raise ConfigError(
+            f"--price {text!r} is not MODEL=PROMPT,COMPLETION, such as openai/m=0.15,0.60"
+        ) from None

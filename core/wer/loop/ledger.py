@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from wer.contracts import Model
 from wer.errors import BudgetExhausted, ModelUnavailable
@@ -83,7 +83,8 @@ class Ledger:
             return
         if self._total.usd is None:
             raise BudgetExhausted(
-                "--max-cost is set, but a model's price is unknown. Use --max-tokens, or a model with a price."
+                "--max-cost is set, but a model's price is unknown. Give it with --price "
+                "openai/NAME=0.15,0.60 (US dollars per million prompt and completion tokens), or cap --max-tokens."
             )
         if self._total.usd >= self.budget.max_cost:
             raise BudgetExhausted(_stop("--max-cost", f"{self._total.usd:.2f} USD"))
@@ -93,21 +94,45 @@ def _stop(option: str, spent: str) -> str:
     return f"the cap {option} is reached ({spent} spent). All of it is stored: raise the cap and go on with --resume."
 
 
+def priced(usage: Usage, price: Sequence[float] | None) -> Usage:
+    """Put money on a usage that came without, when the user gave a price.
+
+    Args:
+        price: US dollars per million prompt tokens and per million completion tokens.
+    """
+    if usage.usd is not None or price is None:
+        return usage
+    per_prompt, per_completion = price
+    usd = (usage.prompt_tokens * per_prompt + usage.completion_tokens * per_completion) / 1e6
+    return evolve(usage, usd=usd)
+
+
 class RoleModel:
     """A model in one role: metered, capped, and retried while its failure is for now.
+
+    Args:
+        price: For models whose replies come without a cost; see `priced`.
 
     Attributes:
         identity: That of the model inside.
     """
 
     def __init__(
-        self, model: Model, *, role: str, ledger: Ledger, retries: int, on_retry: Callable[[str], None]
+        self,
+        model: Model,
+        *,
+        role: str,
+        ledger: Ledger,
+        retries: int,
+        on_retry: Callable[[str], None],
+        price: Sequence[float] | None = None,
     ) -> None:
         self._model = model
         self._role = role
         self._ledger = ledger
         self._retries = retries
         self._on_retry = on_retry
+        self._price = price
 
     @property
     def identity(self) -> JsonObject:
@@ -121,8 +146,9 @@ class RoleModel:
             with attempt:
                 self._ledger.check()
                 reply = await self._model.complete(messages, tools, sampling)
-        self._ledger.charge(self._role, reply.usage)
-        return reply
+        usage = priced(reply.usage, self._price)
+        self._ledger.charge(self._role, usage)
+        return evolve(reply, usage=usage)
 
     async def close(self) -> None:
         await self._model.close()

@@ -184,7 +184,13 @@ async def opened(
         ledger = Ledger(_budget(config), store)
         display.watch(lambda: ledger.total, store.add_time)
         stack.callback(display.end_stage)
-        models = _Models(plugins=plugins, ledger=ledger, retries=config.limits.retries, say=display.say)
+        models = _Models(
+            plugins=plugins,
+            ledger=ledger,
+            retries=config.limits.retries,
+            prices=config.prices,
+            say=display.say,
+        )
         stack.push_async_callback(models.close)
         executor: Executor = plugins.executors.make(
             config.agent, models.role("executor", config.executor), config.executor_options
@@ -195,7 +201,7 @@ async def opened(
             store=store,
             ledger=ledger,
             limits=Limits(rollout_timeout_s=config.limits.rollout_timeout_s, retries=config.limits.retries),
-            concurrency=config.concurrency or _concurrency(config),
+            concurrency=concurrency(config),
             on_finished=_announce(display, plugins),
             say=display.say,
         )
@@ -225,6 +231,7 @@ class _Models:
     plugins: Plugins
     ledger: Ledger
     retries: int
+    prices: Mapping[str, Sequence[float]]
     say: Callable[[str], None]
     _open: dict[str, Model] = field(factory=dict, init=False)
 
@@ -232,7 +239,12 @@ class _Models:
         if spec not in self._open:
             self._open[spec] = self.plugins.model(spec)
         return RoleModel(
-            self._open[spec], role=role, ledger=self.ledger, retries=self.retries, on_retry=self.say
+            self._open[spec],
+            role=role,
+            ledger=self.ledger,
+            retries=self.retries,
+            on_retry=self.say,
+            price=self.prices.get(spec),
         )
 
     async def close(self) -> None:
@@ -267,8 +279,10 @@ async def _pools(
     return pools
 
 
-def _concurrency(config: RunConfig) -> int:
-    """A local model works one rollout a core; a server takes many."""
+def concurrency(config: RunConfig) -> int:
+    """Rollouts at a time: as configured, or two a core for llama.cpp and 32 for anything that batches."""
+    if config.concurrency:
+        return config.concurrency
     return 2 * (os.cpu_count() or 1) if config.executor.startswith("local/") else 32
 
 

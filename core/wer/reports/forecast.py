@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from wer.configuration import RunConfig
+from wer.loop.ledger import priced
 from wer.loop.opening import Domain
-from wer.records import Task
+from wer.records import Task, Usage
 from wer.tooldocs import document
 
 _CHARACTERS_PER_TOKEN = 4
 _STEPS_A_TURN = 3
 _TOKENS_A_STEP = 80
 _EVIDENCE_TOKENS = 800
+_SECONDS_A_CALL = 2.0
+_FREE = ("local", "torch")
 
 
 @frozen(kw_only=True)
@@ -23,13 +26,17 @@ class RoleForecast:
 
     Attributes:
         calls: Model calls.
-        tokens: Prompt and completion tokens together.
+        prompt_tokens: In all calls together.
+        completion_tokens: Likewise.
+        usd: US dollars; None where no price is known.
     """
 
     role: str
     model: str
     calls: int
-    tokens: int
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float | None
 
 
 @frozen(kw_only=True)
@@ -50,10 +57,15 @@ class Forecast:
     def total(self) -> int:
         return sum(count for _, count in self.rollouts)
 
+    def minutes(self, concurrency: int) -> float:
+        """How long the model calls take at the assumed pace."""
+        return sum(role.calls for role in self.roles) * _SECONDS_A_CALL / concurrency / 60
+
 
 ASSUMPTIONS = (
     f"assuming {_STEPS_A_TURN} model calls a user turn (1 in plan mode), {_CHARACTERS_PER_TOKEN} characters a token, "
-    f"{_TOKENS_A_STEP} tokens written a call, {_EVIDENCE_TOKENS} tokens of evidence a state"
+    f"{_TOKENS_A_STEP} tokens written a call, {_EVIDENCE_TOKENS} tokens of evidence a state, "
+    f"{_SECONDS_A_CALL:g} s a call"
 )
 
 
@@ -83,25 +95,49 @@ def forecast(config: RunConfig, domains: Sequence[Domain]) -> Forecast:
     merges = len(domains) * sum(name != "none" for name in config.evaluation.conditions)
     plan = config.executor_options.get("mode") == "plan"
     calls = rollouts * _mean([len(task.turns) for task in [*train, *test]]) * (1 if plan else _STEPS_A_TURN)
-    roles = (
-        _role(
-            "executor",
-            config.executor,
-            calls,
-            _mean([_task_tokens(task) for task in [*train, *test]]),
-            _TOKENS_A_STEP,
-        ),
-        _role("seed writer", config.seed_writer or writer, drafts, revision, training.max_response_tokens),
-        _role("writer", writer, asked, revision, training.max_response_tokens),
-        _role(
-            "merger", config.merge_writer or writer, merges, config.merge.max_tokens, config.merge.max_tokens
-        ),
+    acting = _mean([_task_tokens(task) for task in [*train, *test]])
+    roles = tuple(
+        _role(config, role, model, count, prompt, written)
+        for role, model, count, prompt, written in (
+            (
+                "executor",
+                config.executor,
+                calls,
+                _mean([_task_tokens(task) for task in [*train, *test]]),
+                _TOKENS_A_STEP,
+            ),
+            ("seed writer", config.seed_writer or writer, drafts, revision, training.max_response_tokens),
+            ("writer", writer, asked, revision, training.max_response_tokens),
+            (
+                "merger",
+                config.merge_writer or writer,
+                merges,
+                config.merge.max_tokens,
+                config.merge.max_tokens,
+            ),
+        )
     )
     return Forecast(rollouts=stages, roles=roles, test_tasks=len(test))
 
 
-def _role(role: str, model: str, calls: float, prompt: float, written: float) -> RoleForecast:
-    return RoleForecast(role=role, model=model, calls=round(calls), tokens=round(calls * (prompt + written)))
+def _role(
+    config: RunConfig, role: str, model: str, calls: float, prompt: float, written: float
+) -> RoleForecast:
+    usage = Usage(
+        calls=round(calls),
+        prompt_tokens=round(calls * prompt),
+        completion_tokens=round(calls * written),
+        usd=0.0 if model.partition("/")[0] in _FREE else None,
+    )
+    usd = priced(usage, config.prices.get(model)).usd
+    return RoleForecast(
+        role=role,
+        model=model,
+        calls=usage.calls,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        usd=usd,
+    )
 
 
 def _task_tokens(task: Task) -> float:

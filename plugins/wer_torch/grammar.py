@@ -1,0 +1,99 @@
+"""Replies that are JSON of a schema, token by token, through llguidance."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import torch
+from attrs import define, field, frozen
+from llguidance import LLMatcher, LLTokenizer
+from llguidance.hf import from_tokenizer
+
+from wer.chat import dumps
+from wer.errors import ModelError
+from wer.records import JsonObject, content_hash
+
+_COMPACT: Any = {
+    "whitespace_flexible": False,
+    "item_separator": ",",
+    "key_separator": ":",
+}
+_KEPT = 32
+
+
+@define(kw_only=True, eq=False)
+class Constraint:
+    """Where one reply stands in its schema."""
+
+    _matcher: LLMatcher
+
+    @property
+    def over(self) -> bool:
+        """Whether the JSON is complete and nothing can follow."""
+        return bool(self._matcher.is_stopped())
+
+    def allowed(self) -> torch.Tensor:
+        """Ids of the tokens that may follow."""
+        bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
+        return torch.from_numpy(np.flatnonzero(np.unpackbits(bits, bitorder="little")))
+
+    def accept(self, token: int) -> None:
+        """Go on with an allowed token.
+
+        Raises:
+            ValueError: The token is not allowed, or the grammar outgrew its limits.
+        """
+        if not self._matcher.consume_token(token):
+            raise ValueError(f"the grammar of the reply stopped: {self._matcher.get_error()}")
+
+    def forced(self) -> list[int]:
+        """Tokens that must follow, already accepted: keys, quotes, the rest of a tool's name."""
+        if self.over:
+            return []
+        tokens = list(self._matcher.compute_ff_tokens())
+        for token in tokens:
+            self.accept(token)
+        return tokens
+
+
+@frozen(kw_only=True, eq=False)
+class Grammars:
+    """Compiles schemas for one tokenizer, and keeps the last ones."""
+
+    _tokenizer: LLTokenizer
+    _compiled: OrderedDict[str, LLMatcher] = field(factory=OrderedDict)
+
+    @classmethod
+    def of(cls, tokenizer: Any, vocabulary: int, end_tokens: frozenset[int]) -> Grammars:
+        """Read a fast tokenizer, which takes about a second.
+
+        Args:
+            vocabulary: How many logits the model gives.
+        """
+        return cls(tokenizer=from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=sorted(end_tokens)))
+
+    def constraint(self, schema: JsonObject) -> Constraint:
+        """Begin a reply that must be JSON of a schema.
+
+        Raises:
+            ModelError: The schema is not one that grammars can express.
+        """
+        key = content_hash(schema)
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(schema)
+        self._compiled.move_to_end(key)
+        while len(self._compiled) > _KEPT:
+            self._compiled.popitem(last=False)
+        return Constraint(matcher=self._compiled[key].deep_copy())
+
+    def _compile(self, schema: JsonObject) -> LLMatcher:
+        try:
+            grammar = LLMatcher.grammar_from_json_schema(dumps(schema), overrides=_COMPACT)
+            matcher = LLMatcher(self._tokenizer, grammar)
+        except ValueError as error:
+            raise ModelError(f"the reply's schema cannot be made a grammar: {error}") from error
+        if matcher.is_error():
+            raise ModelError(f"the reply's schema cannot be made a grammar: {matcher.get_error()}")
+        return matcher
