@@ -170,13 +170,14 @@ class Plan(_Written):
         "You complete the user's requests by calling tools. Reply with a JSON array of the tool calls that "
         "the request needs, in order, and nothing else. For example, with the tools go(room) and "
         'switch(device, on), the request "Turn off the lamp in the hall" is answered by '
-        '[{"name":"go","arguments":{"room":"hall"}},{"name":"switch","arguments":{"device":"lamp","on":false}}]'
+        '[{"name": "go", "arguments": {"room": "hall"}}, '
+        '{"name": "switch", "arguments": {"device": "lamp", "on": false}}]'
     )
 
     def schema(self, tools: Sequence[ToolSpec]) -> JsonObject | None:
         if not tools:
             return {"type": "array", "maxItems": 0}
-        return {"type": "array", "items": any_of(tool_schemas(tools))}
+        return {"type": "array", "minItems": 1, "items": any_of(tool_schemas(tools))}
 
     def read(self, reply: Reply) -> Move:
         items = _parsed(reply.text)

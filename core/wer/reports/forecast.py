@@ -99,13 +99,7 @@ def forecast(config: RunConfig, domains: Sequence[Domain]) -> Forecast:
     roles = tuple(
         _role(config, role, model, count, prompt, written)
         for role, model, count, prompt, written in (
-            (
-                "executor",
-                config.executor,
-                calls,
-                _mean([_task_tokens(task) for task in [*train, *test]]),
-                _TOKENS_A_STEP,
-            ),
+            ("executor", config.executor, calls, acting, _TOKENS_A_STEP),
             ("seed writer", config.seed_writer or writer, drafts, revision, training.max_response_tokens),
             ("writer", writer, asked, revision, training.max_response_tokens),
             (
