@@ -39,7 +39,10 @@ class Segment:
         if self.count == 1:
             return None
         hidden = torch.full(
-            (self.count, self.start + self.count), -torch.inf, dtype=self.block.dtype, device=self.block.device
+            (self.count, self.start + self.count),
+            -torch.inf,
+            dtype=self.block.dtype,
+            device=self.block.device,
         )
         return hidden.triu(self.start + 1)
 

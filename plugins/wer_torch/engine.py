@@ -14,7 +14,6 @@ from concurrent.futures import Future
 
 import torch
 
-from wer.errors import ModelError
 from wer.records import Sampling
 from wer_torch.attention import NAME, Segment, positions
 from wer_torch.grammar import Constraint

@@ -68,9 +68,7 @@ class PrefixCache:
         """Remember a row; what it contains is dropped, and so are the oldest over the limit."""
         if any(shared(known.tokens, new.tokens) == len(new.tokens) for known in self._rows):
             return
-        self._rows = [
-            known for known in self._rows if shared(known.tokens, new.tokens) < len(known.tokens)
-        ]
+        self._rows = [known for known in self._rows if shared(known.tokens, new.tokens) < len(known.tokens)]
         self._rows.append(new)
         while self._rows and sum(known.bytes for known in self._rows) > self.limit:
             del self._rows[0]

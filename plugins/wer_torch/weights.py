@@ -162,7 +162,9 @@ def _converted(file: Path, sha256: str) -> Path:
         if not target.is_dir():
             os.rename(scratch, target)
     except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"transformers could not read {file} ({error}). Check that it is a GGUF file.") from error
+        raise ModelError(
+            f"transformers could not read {file} ({error}). Check that it is a GGUF file."
+        ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return target

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from support import counting
 from support.perform import configured, perform
+
 from wer import plugins
 from wer.errors import BudgetExhausted, WerError
 from wer.reports.replay import rejudge

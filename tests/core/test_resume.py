@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from support.perform import configured, perform
+
 from wer.store import Store
 
 _PROGRAM = Path(__file__).parent.parent / "support" / "perform.py"

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-
 from support.mock_bfcl import player, serving
 from support.mock_openai import MockOpenAI
+
 from wer import plugins
 from wer.cli import main
 from wer.reports.replay import rejudge

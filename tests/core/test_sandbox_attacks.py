@@ -4,8 +4,8 @@ import os
 
 import pytest
 import pytest_asyncio
-
 from support import tiers
+
 from wer.errors import SandboxError
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -8,8 +8,8 @@ import time
 
 import pytest
 import pytest_asyncio
-
 from support import census, tiers
+
 from wer.errors import SandboxError
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from support import census, tiers
+
 from wer.errors import SandboxError
 from wer.sandboxing.owners import Owner
 

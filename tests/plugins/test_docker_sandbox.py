@@ -6,9 +6,9 @@ import socket
 import time
 
 import pytest
+from support import census, tiers
 
 import wer_docker
-from support import census, tiers
 from wer.errors import SandboxError
 from wer_docker import labels
 

@@ -5,9 +5,9 @@ from statistics import mean
 
 import pytest
 from scipy.stats import ttest_rel
-
 from support import tiny_writer
 from support.tiny_writer import PaidByLetters
+
 from wer_grpo.optimizer import Grpo
 
 SEEDS = range(6)

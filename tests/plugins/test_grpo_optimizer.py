@@ -2,9 +2,9 @@ import asyncio
 
 import pytest
 import torch
-
 from support import tiny_writer
 from support.tiny_writer import PaidByLetters
+
 from wer import plugins
 from wer.errors import ConfigError, OptimizerError, PromptTooLong
 from wer_grpo.optimizer import Grpo

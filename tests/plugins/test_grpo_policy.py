@@ -2,8 +2,8 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-
 from support import tiny_writer
+
 from wer_grpo.options import GrpoOptions
 from wer_grpo.policy import Answer
 from wer_grpo.sampling import sample

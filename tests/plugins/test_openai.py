@@ -7,7 +7,6 @@ import asyncio
 import aiohttp
 import pytest
 from attrs import evolve
-
 from support.mock_openai import (
     MockOpenAI,
     answers,
@@ -20,6 +19,7 @@ from support.mock_openai import (
     sends_bytes,
     sends_json,
 )
+
 from wer.errors import ConfigError, ModelError, ModelUnavailable, PromptTooLong
 from wer.records import Message, Sampling, ToolCall, ToolSpec
 from wer_litellm import wer_models

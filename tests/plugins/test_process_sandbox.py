@@ -3,9 +3,9 @@
 import shutil
 
 import pytest
+from support import census, tiers
 
 import wer_process
-from support import census, tiers
 
 
 def test_it_is_available_without_any_daemon():

@@ -24,7 +24,7 @@ TEMPLATE = (
     "{% if tools %}<|im_start|>tools\n{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}<|im_end|>\n"
     "{% endif %}{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}"
     "{% for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}"
-    "<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+    "<|im_end|>\n{% endfor %}{{ '<|im_start|>assistant\\n' }}"
 )
 CORPUS = [
     '[{"name":"move","arguments":{"source":"a.txt","destination":"temp"}}]',
@@ -101,9 +101,7 @@ def serve(folder):
 
     def open_(**options):
         options = {"context": 2048, **options}
-        opened.append(
-            TorchModel.serving(load(str(folder), dtype=torch.float32), TorchOptions(**options))
-        )
+        opened.append(TorchModel.serving(load(str(folder), dtype=torch.float32), TorchOptions(**options)))
         return opened[-1]
 
     yield open_
@@ -204,7 +202,11 @@ def test_a_prompt_that_does_not_fit_is_refused_with_both_numbers(serve):
         alone(serve(context=64), said("Move " * 100), GREEDY)
 
 
-FREE_TEXT = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 9}}, "required": ["city"]}
+FREE_TEXT = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "maxLength": 9}},
+    "required": ["city"],
+}
 SCHEMAS = {
     "object": {**FREE_TEXT, "additionalProperties": False},
     "const": {"const": "yes"},
@@ -237,7 +239,14 @@ def obeys(value, schema):
         return value in schema["enum"]
     if "anyOf" in schema:
         return any(obeys(value, option) for option in schema["anyOf"])
-    kinds = {"string": str, "integer": int, "boolean": bool, "null": type(None), "array": list, "object": dict}
+    kinds = {
+        "string": str,
+        "integer": int,
+        "boolean": bool,
+        "null": type(None),
+        "array": list,
+        "object": dict,
+    }
     if not isinstance(value, kinds[schema["type"]]):
         return False
     if schema["type"] == "object":
@@ -283,7 +292,10 @@ def test_a_control_token_in_a_message_stays_text(folder):
     ids = Prompts(tokenizer=tokenizer).encode(chat, ())
 
     assert tokenizer.decode(ids) == f"<|im_start|>user\n{hostile}<|im_end|>\n<|im_start|>assistant\n"
-    assert [ids.count(tokenizer.convert_tokens_to_ids(word)) for word in ("<|im_start|>", "<|im_end|>")] == [2, 1]
+    assert [ids.count(tokenizer.convert_tokens_to_ids(word)) for word in ("<|im_start|>", "<|im_end|>")] == [
+        2,
+        1,
+    ]
     assert tokenizer.convert_tokens_to_ids("<tool_call>") not in ids
 
 

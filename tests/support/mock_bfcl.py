@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from aiohttp import web
-
 from support.mock_openai import Body, MockOpenAI
+
 from wer.contracts import Environment
 from wer_bfcl import benchmark
 from wer_bfcl.reference import reference

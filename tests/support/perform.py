@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 from rich.console import Console
-
 from support import counting
+
 from wer import hookimpl, plugins
 from wer.configuration import RunConfig, resolve
 from wer.display import Display
