@@ -100,7 +100,7 @@ def grammar(schema: JsonObject) -> str:
     Raises:
         ModelError: llama.cpp cannot express the schema.
     """
-    compact = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+    compact = {"whitespace_flexible": False, "item_separator": ",\n ", "key_separator": ": "}
     try:
         return str(_llama().json_schema_to_grammar({"x-guidance": compact, **schema}))
     except (ValueError, RuntimeError) as error:
