@@ -20,21 +20,22 @@ from wer.skills.cleaning import harmless
 from wer.tooldocs import signatures
 
 _FORMAT = """\
-Answer with exactly two blocks and nothing else:
+Answer with exactly two blocks and nothing else: your reasoning, then the skill. For example, for an agent that \
+books meeting rooms:
 <think>
-What the evidence shows: which step failed, why, and the general rule that prevents it.
+The agent booked before it knew which rooms were free, so the booking failed. It should look first.
 </think>
 <skill>
-name: short-name-with-hyphens
-description: One line on the family of tasks.
+name: book-rooms
+description: Book and change meeting rooms.
 ## Workflow
-1. First step.
-2. Second step.
+1. List the free rooms of the building that the user names.
+2. Book one of the rooms that the list shows, and nothing else.
 ## Notes
-- An assumption, edge case or known failure.
+- A booking without a building fails.
 </skill>
-A skill is a procedure for every task of this family, never the solution of one task: no file names, \
-ids, amounts or other values of the task below."""
+A skill is a procedure for every task of its family, never the solution of one task: it names tools and rules, but no \
+file names, ids, amounts or other values of the task below. Say what to do first, with which tool, and what to avoid."""
 
 _REVISE = (
     "You revise the written skill of a tool-using agent. The agent is frozen: it reads the skill in its "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from attrs import field, frozen, validators
 
@@ -21,10 +22,14 @@ class BfclOptions:
     Attributes:
         max_turns: Keep only the first turns of each task, for quick runs. A task that
             is cut is marked: its scores are not the benchmark's.
+        tools: ``involved`` offers the tools of all classes that the task names, as the
+            benchmark does. ``needed`` offers those of the domain's own class and of the
+            classes that the reference calls: an easier task for small models, so marked.
         seed: Decides which tasks are training tasks.
     """
 
     max_turns: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
+    tools: Literal["involved", "needed"] = "involved"
     seed: int = 0
 
 
@@ -42,7 +47,14 @@ class Bfcl:
 
     def tasks(self, domain: str, split: Split) -> Sequence[Task]:
         options = self._options
-        return tasks(load(), domain, split, seed=options.seed, max_turns=options.max_turns)
+        return tasks(
+            load(),
+            domain,
+            split,
+            seed=options.seed,
+            max_turns=options.max_turns,
+            only_needed=options.tools == "needed",
+        )
 
     def sandbox(self, domain: str) -> SandboxSpec:
         """One sandbox for all domains, so that they share its workers."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wer.errors import ModelError, PromptTooLong, WerError
-from wer.records import Json, JsonObject
+from wer.records import Json
 
 _BATCH_TOKENS = 512  # how much of a prompt is read between two looks at `stopped`
 _PREFIX_CACHE_MIB = 256  # prompts of other domains, so that coming back to one is cheap
@@ -90,21 +90,6 @@ class Instance:
                 f"local/NAME?context={2 * self._context}."
             )
         return ModelError(f"llama.cpp refused the request: {error.get('message', error)}")
-
-
-def grammar(schema: JsonObject) -> str:
-    """Write a JSON schema as llama.cpp's grammar, without line breaks and indents.
-
-    Left to itself a small model indents its JSON, which takes twice as many tokens.
-
-    Raises:
-        ModelError: llama.cpp cannot express the schema.
-    """
-    compact = {"whitespace_flexible": False, "item_separator": ",\n ", "key_separator": ": "}
-    try:
-        return str(_llama().json_schema_to_grammar({"x-guidance": compact, **schema}))
-    except (ValueError, RuntimeError) as error:
-        raise ModelError(f"llama.cpp cannot constrain a reply to the schema: {error}") from error
 
 
 class _Answer:

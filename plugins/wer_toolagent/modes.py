@@ -14,6 +14,8 @@ from wer_toolagent.documentation import document
 from wer_toolagent.schemas import any_of, call_schema, tool_schemas
 
 DONE = "done"
+MOST_CALLS = 12
+"""In one plan. Without a limit a small model now and then lists every tool that there is."""
 
 
 @frozen(kw_only=True)
@@ -117,7 +119,7 @@ class _Written:
 
     @property
     def version(self) -> str:
-        return content_hash([self.instructions, _RESULTS, document([_SAMPLE])])
+        return content_hash([self.instructions, _RESULTS, MOST_CALLS, document([_SAMPLE])])
 
     def documentation(self, tools: Sequence[ToolSpec]) -> str:
         return document(tools)
@@ -177,7 +179,12 @@ class Plan(_Written):
     def schema(self, tools: Sequence[ToolSpec]) -> JsonObject | None:
         if not tools:
             return {"type": "array", "maxItems": 0}
-        return {"type": "array", "minItems": 1, "items": any_of(tool_schemas(tools))}
+        return {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_CALLS,
+            "items": any_of(tool_schemas(tools)),
+        }
 
     def read(self, reply: Reply) -> Move:
         items = _parsed(reply.text)

@@ -3,8 +3,10 @@ import importlib.util
 import pytest
 
 import wer_bfcl
+from wer import plugins
 from wer.errors import ConfigError, TaskError
 from wer_bfcl import benchmark
+from wer_bfcl.reference import reference
 from wer_bfcl.tasks import PREFIX_MARK, UNDERIVABLE_MARK
 
 DOMAINS = ("file_system", "vehicle_control", "trading_bot", "travel_booking")
@@ -109,3 +111,19 @@ def test_a_wheel_without_the_data_says_which_file_to_delete(tmp_path):
 
     with pytest.raises(TaskError, match=r"bfcl_eval-1-py3-none-any\.whl"):
         benchmark.read(tmp_path)
+
+
+def test_needed_tools_are_the_own_class_and_what_the_reference_calls_and_are_marked():
+    whole = plugins.load().environments.make("bfcl", {"max_turns": 1})
+    needed = plugins.load().environments.make("bfcl", {"max_turns": 1, "tools": "needed"})
+
+    for domain in whole.domains():
+        for all_tools, few_tools in zip(
+            whole.tasks(domain, "test"), needed.tasks(domain, "test"), strict=True
+        ):
+            names = {tool.name for tool in few_tools.tools}
+            calls = {call.name for turn in reference(benchmark.load(), few_tools) for call in turn}
+            assert calls <= names <= {tool.name for tool in all_tools.tools}
+            fewer = len(few_tools.tools) < len(all_tools.tools)
+            assert fewer == any("needed classes" in mark for mark in few_tools.marks)
+    assert {len(task.tools) for task in needed.tasks("file_system", "test")} == {18}
