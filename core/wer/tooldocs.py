@@ -16,7 +16,7 @@ from wer.records import JsonObject, ToolSpec
 
 
 def document(tools: Sequence[ToolSpec]) -> str:
-    """Describe the tools in full: a heading each, its description, a line for each argument.
+    """Describe the tools in full: a signature and what it does, then a line for each argument.
 
     Nothing that a schema says about an argument is left out: what has no short form
     is given as JSON.
@@ -25,7 +25,7 @@ def document(tools: Sequence[ToolSpec]) -> str:
 
 
 def signatures(tools: Sequence[ToolSpec]) -> str:
-    """Describe the tools a line each: names, types, which arguments are optional, the description.
+    """Describe the tools a line each: arguments with their types and defaults, and the description.
 
     The descriptions of single arguments are left out.
     """
@@ -62,14 +62,12 @@ def _group(tools: Sequence[ToolSpec], render: Callable[[ToolSpec, str], list[str
 
 
 def _in_full(tool: ToolSpec, description: str) -> list[str]:
-    arguments = [_argument(name, schema, optional) for name, schema, optional in _parameters(tool)]
-    return [f"## {tool.name}", description, *arguments]
+    details = [_detail(name, schema) for name, schema, _ in _parameters(tool)]
+    return [*_in_one_line(tool, description), *filter(None, details)]
 
 
 def _in_one_line(tool: ToolSpec, description: str) -> list[str]:
-    listed = ", ".join(
-        f"{name}{'?' if optional else ''}: {_kind(schema)}" for name, schema, optional in _parameters(tool)
-    )
+    listed = ", ".join(_parameter(*parameter) for parameter in _parameters(tool))
     return [f"- {tool.name}({listed}): {description}"]
 
 
@@ -79,17 +77,16 @@ def _parameters(tool: ToolSpec) -> list[tuple[str, JsonObject, bool]]:
     return [(name, schema, name not in required) for name, schema in properties.items()]
 
 
-def _kind(schema: JsonObject) -> str:
+def _parameter(name: str, schema: JsonObject, optional: bool) -> str:
     kind = schema.get("type", "any")
-    return kind if isinstance(kind, str) else dumps(kind)
+    default = dumps(schema["default"]) if "default" in schema else "optional"
+    return f"{name}: {kind if isinstance(kind, str) else dumps(kind)}" + (
+        f" = {default}" if "default" in schema or optional else ""
+    )
 
 
-def _argument(name: str, schema: JsonObject, optional: bool) -> str:
+def _detail(name: str, schema: JsonObject) -> str:
     rest = {key: value for key, value in schema.items() if key not in {"type", "description", "default"}}
-    parts = [
-        f"- {name} ({_kind(schema)}{', optional' if optional else ''}):",
-        str(schema.get("description", "")).strip(),
-        f"Default: {dumps(schema['default'])}." if "default" in schema else "",
-        f"Schema: {dumps(rest)}" if rest else "",
-    ]
-    return " ".join(part for part in parts if part)
+    parts = [str(schema.get("description", "")).strip(), dumps(rest) if rest else ""]
+    text = " ".join(part for part in parts if part)
+    return f"  {name}: {text}" if text else ""

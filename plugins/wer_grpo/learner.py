@@ -85,8 +85,8 @@ class Learner:
             OptimizerError: A loss or gradient is not finite; that step was not made.
         """
         pieces = self._minibatches(groups)
-        if len(pieces) > 1:
-            self._remember(groups, tick)
+        for piece in pieces[1:]:
+            self._remember(piece, tick)
         count = len(pieces) * self._options.epochs
         steps = []
         for index in range(count):
@@ -110,7 +110,7 @@ class Learner:
         return [groups[start : start + size] for start in range(0, len(groups), size)]
 
     def _remember(self, groups: Sequence[Group], tick: Callable[[], None]) -> None:
-        """Fill in the old log-probabilities that the first step would otherwise make too late."""
+        """Fill in the old log-probabilities before the first step; that step's own groups need no pass."""
         for group in groups:
             if group.teaches:
                 tick()

@@ -10,7 +10,7 @@ from attrs import frozen
 from wer.chat import dumps, loads
 from wer.errors import ConfigError
 from wer.records import Json, JsonObject, Message, Observation, Reply, ToolCall, ToolSpec, content_hash
-from wer_toolagent.documentation import document
+from wer.tooldocs import document
 from wer_toolagent.schemas import any_of, call_schema, tool_schemas
 
 DONE = "done"

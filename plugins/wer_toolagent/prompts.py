@@ -7,9 +7,10 @@ prompt cache holds it; and a prompt without a skill is a beginning of every prom
 from __future__ import annotations
 
 from wer.records import Skill
+from wer.skills import skill_prompt
 
 
 def system_prompt(instructions: str, documentation: str, context: str, skill: Skill) -> str:
     """Join the parts that are there; the empty skill leaves no trace."""
-    body = "" if skill.empty else f"# Skill\n\n{skill.body}"
-    return "\n\n".join(part for part in (instructions, documentation, context, body) if part)
+    parts = (instructions, documentation, context, skill_prompt(skill))
+    return "\n\n".join(part for part in parts if part)

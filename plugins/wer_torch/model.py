@@ -81,9 +81,8 @@ class TorchModel:
             self._engine.submit(prompt, min(room, sampling.max_tokens), sampling, constraint)
         )
         text = clean(self.loaded.tokenizer.decode(done.tokens, clean_up_tokenization_spaces=False))
-        calls, malformed = (), ()
-        if tools and schema is None:
-            text, calls, malformed = split_calls(text)
+        native = bool(tools) and schema is None
+        text, calls, malformed = split_calls(text) if native else (text, (), ())
         return Reply(
             text=text,
             calls=calls,

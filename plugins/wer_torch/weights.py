@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 import torch
 from attrs import field, frozen
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-from transformers.utils import logging
+from transformers.utils import logging as transformers_logging
 
 from wer import catalogue
 from wer.errors import ConfigError, ModelError
@@ -73,7 +72,7 @@ def load(source: str, dtype: torch.dtype | None = None) -> Loaded:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         with _quiet():
-            model = AutoModelForCausalLM.from_pretrained(
+            model: Any = AutoModelForCausalLM.from_pretrained(
                 folder, dtype=dtype or native_dtype(device), local_files_only=True
             )
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -86,9 +85,8 @@ def load(source: str, dtype: torch.dtype | None = None) -> Loaded:
         raise ConfigError(
             f"the tokenizer in {folder} has no chat template or is not a fast one. Use an instruct model."
         )
-    return Loaded(
-        model=model.to(device).eval().requires_grad_(False), tokenizer=tokenizer, name=name, sha256=sha256
-    )
+    model = model.to(device).eval().requires_grad_(False)
+    return Loaded(model=model, tokenizer=tokenizer, name=name, sha256=sha256)
 
 
 def native_dtype(device: torch.device) -> torch.dtype:
@@ -160,7 +158,7 @@ def _converted(file: Path, sha256: str) -> Path:
             model.save_pretrained(scratch)
             AutoTokenizer.from_pretrained(str(file.parent), **source).save_pretrained(scratch)
         if not target.is_dir():
-            os.rename(scratch, target)
+            scratch.rename(target)
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(
             f"transformers could not read {file} ({error}). Check that it is a GGUF file."
@@ -173,10 +171,11 @@ def _converted(file: Path, sha256: str) -> Path:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep transformers' progress bars out of ours."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    bars: Any = transformers_logging
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
     try:
         yield
     finally:
         if shown:
-            logging.enable_progress_bar()
+            bars.enable_progress_bar()

@@ -85,7 +85,7 @@ def test_a_revision_request_carries_query_tools_context_skill_and_both_trajector
 def test_a_seed_request_knows_only_the_query_and_the_tools():
     user = seed_messages(TASK)[-1].content
 
-    assert "Go to x." in user and "ls(all?: boolean)" in user
+    assert "Go to x." in user and "ls(all: boolean = optional)" in user
     assert "Skill in force" not in user
 
 

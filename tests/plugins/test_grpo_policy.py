@@ -5,7 +5,6 @@ import torch
 from support import tiny_writer
 
 from wer_grpo.options import GrpoOptions
-from wer_grpo.policy import Answer
 from wer_grpo.sampling import sample
 from wer_grpo.surrogate import surrogate
 from wer_grpo.writer import open_writer
@@ -64,11 +63,11 @@ def test_group_pass_gives_the_loss_and_gradient_of_separate_sequences(writer):
     alone = [plain_logprobs(writer.model, PROMPTS[0], answer, temperature=0.95) for answer in answers]
 
     losses = [surrogate(found, old, advantage, clip=0.2, ratio="token").loss for found in (together, alone)]
-    assert losses[0].item() == pytest.approx(losses[1].item(), abs=1e-10)
+    assert losses[0].item() == pytest.approx(losses[1].item(), abs=1e-7)
     packed, plain = (gradients(writer.model, loss) for loss in losses)
     assert packed.keys() == plain.keys()
     for name in packed:
-        torch.testing.assert_close(packed[name], plain[name], atol=1e-9, rtol=0)
+        torch.testing.assert_close(packed[name], plain[name], atol=1e-7, rtol=0)
 
 
 def test_gradient_checkpointing_changes_no_gradient(tmp_path):
@@ -165,11 +164,12 @@ def test_without_a_limit_every_token_can_be_sampled(tmp_path):
 def test_sampling_frequencies_follow_the_policy(writer):
     group = draw(writer.policy, PROMPTS[:1], seeds=(7,), k=4000, max_tokens=1)[0]
     tokens = torch.stack([answer.token_ids[0] for answer in group])
-    one = Answer(token_ids=tokens[:1], logprobs=tokens[:0], support=None)
-    hidden = writer.policy._after(PROMPTS[0], [one]).detach()
-    support = writer.policy.choose_support(hidden)
-    expected = writer.policy.distribution(hidden, support).exp()[0]
+    expected = {
+        int(answer.token_ids[0]): answer.logprobs[0].exp().item()
+        for answer in writer.policy.recall(PROMPTS[0], [token[None] for token in tokens.unique()])
+    }
 
-    counted = torch.tensor([(tokens == token).double().mean() for token in support[0]])
+    counted = {token: (tokens == token).double().mean().item() for token in expected}
 
-    assert float((counted - expected).abs().max()) < 0.03
+    assert len(expected) == 12
+    assert counted == pytest.approx(expected, abs=0.03)

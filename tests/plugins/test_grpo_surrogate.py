@@ -67,7 +67,7 @@ def test_loss_equals_equation_six_computed_by_hand(ratio):
     found = surrogate(tensors(NEW), tensors(OLD), advantage, clip=0.2, ratio=ratio)
 
     expected = by_hand(NEW, OLD, advantage, clip=0.2, sequence=ratio == "sequence")
-    assert float(found.loss) == pytest.approx(expected, abs=1e-12)
+    assert found.loss.item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_token_level_loss_equals_the_formula_of_openrlhf():
@@ -75,7 +75,7 @@ def test_token_level_loss_equals_the_formula_of_openrlhf():
 
     found = surrogate(tensors(NEW), tensors(OLD), advantage, clip=0.2, ratio="token")
 
-    assert float(found.loss) == pytest.approx(openrlhf_style(NEW, OLD, advantage, clip=0.2), abs=1e-12)
+    assert found.loss.item() == pytest.approx(openrlhf_style(NEW, OLD, advantage, clip=0.2), abs=1e-12)
 
 
 def test_a_clipped_token_has_no_gradient_and_is_counted():
@@ -93,7 +93,7 @@ def test_a_bad_candidate_that_became_likelier_is_not_clipped():
 
     found = surrogate(new, old, [-1.0], clip=0.2, ratio="token")
 
-    assert float(found.loss) == pytest.approx(1.5)
+    assert found.loss.item() == pytest.approx(1.5)
     assert found.clipped == 0.0
 
 

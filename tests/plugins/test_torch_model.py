@@ -218,7 +218,7 @@ SCHEMAS = {
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 @pytest.mark.parametrize("temperature", [0.0, 1.5])
-def test_a_constrained_reply_that_ends_is_compact_json_of_its_schema(serve, schema, temperature):
+def test_a_constrained_reply_that_ends_is_json_of_its_schema_on_one_line(serve, schema, temperature):
     samplings = [
         Sampling(temperature=temperature, max_tokens=200, seed=seed, json_schema=schema) for seed in range(4)
     ]

@@ -11,6 +11,7 @@ from wer.contracts import OptimizerSetup
 from wer.records import Candidate, Experience, RefinementState, Reward, Skill, Task
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123"
+OPTIONS = {"dtype": "float64", "threads": 1, "batch": 2, "lora_rank": 0, "learning_rate": 1e-3}
 VOCABULARY = {token: index for index, token in enumerate(["<pad>", "<end>", *LETTERS])}
 
 
@@ -58,7 +59,7 @@ def setup(folder: Path | str, *, options: Mapping[str, Any] | None = None, **cha
         "max_prompt_tokens": 400,
         "max_response_tokens": 12,
         "reasoning_budget": 50,
-        "options": {"dtype": "float64", "batch": 2, "lora_rank": 0, "learning_rate": 1e-3, **(options or {})},
+        "options": {**OPTIONS, **(options or {})},
         "progress": lambda line: None,
     }
     return OptimizerSetup(**{**values, **changes})

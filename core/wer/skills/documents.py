@@ -75,10 +75,8 @@ def render_document(skill: Skill) -> str:
 
 
 def skill_prompt(skill: Skill) -> str:
-    """Return exactly what a skill adds to the end of an executor's system prompt."""
-    if skill.empty:
-        return ""
-    return f"\n\n# Skill\nFollow this procedure.\n\n{harmless(skill.body.strip())}\n"
+    """Return the section that a skill adds to the end of an executor's system prompt; no skill adds nothing."""
+    return "" if skill.empty else f"# Skill\n\n{harmless(skill.body)}"
 
 
 def slug(text: str) -> str:
