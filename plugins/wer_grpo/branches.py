@@ -9,6 +9,7 @@ through the shared prompt, and the result equals that of K separate sequences.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,23 +20,30 @@ NAME = "wer_branches"
 _GROW = 64
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Packed:
     """One row ``[prompt, branch 1, ..., branch K]``, for scoring a group in one pass.
 
     Attributes:
         prompt: Tokens of the prompt, ``P``.
-        branches: Tokens of each branch, ``R_k``.
+        positions: Each token's position in its own sequence, shape ``(1, P + sum R_k)``.
+        seen: What the branches' tokens see, shape ``(sum R_k, P + sum R_k)``: the prompt, and
+            of their own branch what came before.
     """
 
     prompt: int
-    branches: tuple[int, ...]
+    positions: torch.Tensor
+    seen: torch.Tensor
 
-    def positions(self, device: torch.device) -> torch.Tensor:
-        """Give each token its position in its own sequence, shape ``(1, P + sum R_k)``."""
-        spans = [torch.arange(self.prompt, device=device)]
-        spans += [torch.arange(self.prompt, self.prompt + length, device=device) for length in self.branches]
-        return torch.cat(spans)[None]
+    @classmethod
+    def of(cls, prompt: int, branches: Sequence[int], device: torch.device) -> Packed:
+        """Lay out a prompt of P tokens and branches of ``R_k`` tokens each."""
+        spans = [torch.arange(prompt, device=device)]
+        spans += [torch.arange(prompt, prompt + length, device=device) for length in branches]
+        owner = torch.repeat_interleave(torch.tensor(branches, dtype=torch.long, device=device))
+        own = (owner[:, None] == owner).tril()
+        seen = torch.cat([own.new_ones(len(owner), prompt), own], dim=1)
+        return cls(prompt=prompt, positions=torch.cat(spans)[None], seen=seen)
 
 
 @define(kw_only=True)
@@ -138,24 +146,19 @@ def _causal(
 def _packed(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Packed, scaling: float | None
 ) -> torch.Tensor:
-    sizes = [layout.prompt, *layout.branches]
-    queries, keys, values = (torch.split(tensor, sizes, dim=2) for tensor in (query, key, value))
-    grouped = query.shape[1] != key.shape[1]
-    parts = [_causal(queries[0], keys[0], values[0], scaling)]
-    for own_query, own_key, own_value in zip(queries[1:], keys[1:], values[1:], strict=True):
-        length = own_query.shape[2]
-        mask = torch.ones(length, layout.prompt + length, dtype=torch.bool, device=query.device)
-        parts.append(
-            scaled_dot_product_attention(
-                own_query,
-                torch.cat([keys[0], own_key], dim=2),
-                torch.cat([values[0], own_value], dim=2),
-                attn_mask=mask.tril(layout.prompt),  # (R, P + R)
-                scale=scaling,
-                enable_gqa=grouped,
-            )
-        )
-    return torch.cat(parts, dim=2)
+    start = layout.prompt
+    on_prompt = _causal(query[:, :, :start], key[:, :, :start], value[:, :, :start], scaling)
+    if query.shape[2] == start:
+        return on_prompt
+    on_both = scaled_dot_product_attention(
+        query[:, :, start:],
+        key,
+        value,
+        attn_mask=layout.seen,
+        scale=scaling,
+        enable_gqa=query.shape[1] != key.shape[1],
+    )
+    return torch.cat([on_prompt, on_both], dim=2)
 
 
 def _decode(

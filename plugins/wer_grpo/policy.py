@@ -149,12 +149,12 @@ class Policy:
 
     def _after(self, prompt: torch.Tensor, answers: Sequence[Answer]) -> torch.Tensor:
         """Give the hidden states that predict the answers' tokens, shape ``(sum T_k, D)``."""
-        lengths = tuple(len(answer.token_ids) for answer in answers)
-        layout = Packed(prompt=len(prompt), branches=tuple(length - 1 for length in lengths))
+        branches = [len(answer.token_ids) - 1 for answer in answers]
+        layout = Packed.of(len(prompt), branches, prompt.device)
         tokens = torch.cat([prompt, *(answer.token_ids[:-1] for answer in answers)])[None]
-        hidden = self.hidden(tokens, layout.positions(prompt.device), layout)[0]
-        last, *branches = torch.split(hidden[len(prompt) - 1 :], [1, *layout.branches])
-        return torch.cat([part for branch in branches for part in (last, branch)])
+        hidden = self.hidden(tokens, layout.positions, layout)[0]
+        last, *rest = torch.split(hidden[len(prompt) - 1 :], [1, *branches])
+        return torch.cat([part for branch in rest for part in (last, branch)])
 
     def _scores(
         self, hidden: torch.Tensor, tokens: torch.Tensor, support: torch.Tensor | None, lengths: list[int]

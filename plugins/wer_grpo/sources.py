@@ -22,7 +22,7 @@ def writer_folder(writer: str, progress: Callable[[str], None]) -> str:
     """Find the writer and give what ``from_pretrained`` reads: a folder, or a name on the hub.
 
     Args:
-        writer: A folder, a ``.gguf`` file, ``local/NAME`` of the catalogue,
+        writer: A folder, a ``.gguf`` file, ``local/NAME`` or ``torch/NAME`` of the catalogue,
             ``local//path/to/file.gguf``, or the name of a model on the Hugging Face hub.
 
     Raises:
@@ -33,7 +33,7 @@ def writer_folder(writer: str, progress: Callable[[str], None]) -> str:
     if (folder / "config.json").is_file():
         return str(folder)
     provider, _, rest = writer.partition("/")
-    name = rest.partition("?")[0] if provider in ("local", "llamacpp") else writer
+    name = rest.partition("?")[0] if provider in ("local", "torch") else writer
     if name.endswith(".gguf"):
         path = Path(name).expanduser()
         if not path.is_file():
@@ -41,7 +41,7 @@ def writer_folder(writer: str, progress: Callable[[str], None]) -> str:
                 f"no file {name!r} for the writer. Give the path of a GGUF file, as in local//home/me/model.gguf."
             )
         return str(_converted(path, catalogue.sha256(path), progress))
-    if provider in ("local", "llamacpp"):
+    if provider in ("local", "torch"):
         entry = catalogue.find(name)
         return str(_converted(catalogue.pull(name), entry.sha256, progress))
     return writer
@@ -82,7 +82,7 @@ def tie_again(model: Any) -> None:
     embedding, head = model.get_input_embeddings(), model.get_output_embeddings()
     if head is None or embedding.weight is head.weight or embedding.weight.shape != head.weight.shape:
         return
-    gap = (embedding.weight - head.weight).float().norm() / head.weight.float().norm()
-    if float(gap) < _SAME_MATRIX:
+    rows, kept = embedding.weight.detach().float(), head.weight.detach().float()
+    if float((rows - kept).norm() / kept.norm()) < _SAME_MATRIX:
         embedding.weight = head.weight
         model.config.tie_word_embeddings = True

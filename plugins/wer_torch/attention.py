@@ -16,6 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
 NAME = "wer_rows"
+_FOLDED = 32  # tokens of a row up to which folding was faster, on a CPU
 
 
 @frozen(kw_only=True, eq=False)
@@ -33,6 +34,7 @@ class Segment:
     start: int
     count: int
     mask: torch.Tensor | None = field(init=False)
+    _stacked: dict[int, torch.Tensor] = field(init=False, factory=dict)
 
     @mask.default
     def _causal(self) -> torch.Tensor | None:
@@ -45,6 +47,12 @@ class Segment:
             device=self.block.device,
         )
         return hidden.triu(self.start + 1)
+
+    def mask_of(self, group: int) -> torch.Tensor | None:
+        """The mask when `group` heads are stacked, ``(group * T, start + T)``."""
+        if self.mask is not None and group not in self._stacked:
+            self._stacked[group] = self.mask.repeat(group, 1)
+        return self._stacked.get(group)
 
     @property
     def end(self) -> int:
@@ -94,16 +102,21 @@ def rows_attention(
         keys[:, part.start : part.end] = key[0, :, here]
         values[:, part.start : part.end] = value[0, :, here]
         keys, values = keys[None, :, : part.end], values[None, :, : part.end]
-        asked = query[:, :, here]
-        if part.mask is None:  # one token: the heads that share keys are queries of one head
-            grouped = asked.reshape(1, keys.shape[1], -1, width)
-            found = scaled_dot_product_attention(grouped, keys, values, scale=scaling)
-            output[:, here] = found.reshape(1, 1, heads, width)
+        asked = query[:, :, here]  # (1, H, T, D)
+        if part.count <= _FOLDED:  # heads that share keys become queries of one head
+            group = heads // keys.shape[1]
+            found = scaled_dot_product_attention(
+                asked.reshape(1, keys.shape[1], group * part.count, width),
+                keys,
+                values,
+                attn_mask=part.mask_of(group),
+                scale=scaling,
+            ).view(1, heads, part.count, width)
         else:
             found = scaled_dot_product_attention(
                 asked, keys, values, attn_mask=part.mask, scale=scaling, enable_gqa=heads != keys.shape[1]
             )
-            output[:, here] = found.transpose(1, 2)
+        output[:, here] = found.transpose(1, 2)
     return output, None
 
 

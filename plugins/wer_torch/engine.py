@@ -7,6 +7,7 @@ of the others, and only from where no earlier row has read it already.
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ class Engine:
         worker = _Worker(loaded, self._inbox, batch, PrefixCache(limit=cache_bytes))
         self._thread = threading.Thread(target=self._work, args=(worker,), name="wer-torch", daemon=True)
         self._thread.start()
+        atexit.register(self.close)  # a thread inside torch at the very end would abort the process
 
     def submit(
         self, prompt: Sequence[int], most: int, sampling: Sampling, constraint: Constraint | None
@@ -61,9 +63,10 @@ class Engine:
         return row.future
 
     def close(self) -> None:
-        """Stop after the pass that is running, and free the model. Safe to call twice."""
+        """Stop after the pass that is running, and free all keys and values. Safe to call twice."""
         self._stop("the model was closed while it was asked")
         self._thread.join()
+        atexit.unregister(self.close)
 
     def _stop(self, why: str) -> None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from wer.chat import dumps
 from wer.errors import ModelError
 from wer.records import JsonObject, content_hash
 
-# The spacing that models have seen most. It costs no token more than none at all, and
-# leaving it to the model lets a greedy one write blanks until it is cut.
+# One layout, the one that models write most: leaving blanks to the model lets a greedy
+# one write them until it is cut, and forced tokens need not be sampled.
 _SPACING: Any = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+_ARRAY_KEYS = frozenset({"type", "items", "minItems", "maxItems"})
 _KEPT = 32
 
 
@@ -88,10 +90,26 @@ class Grammars:
 
     def _compile(self, schema: JsonObject) -> LLMatcher:
         try:
-            grammar = LLMatcher.grammar_from_json_schema(dumps(schema), overrides=_SPACING)
-            matcher = LLMatcher(self._tokenizer, grammar)
+            matcher = LLMatcher(self._tokenizer, _grammar(schema))
         except ValueError as error:
             raise ModelError(f"the reply's schema cannot be made a grammar: {error}") from error
         if matcher.is_error():
             raise ModelError(f"the reply's schema cannot be made a grammar: {matcher.get_error()}")
         return matcher
+
+
+def _grammar(schema: JsonObject) -> str:
+    """Write an array an item a line, as models do unasked, and everything else on one line.
+
+    On one line a small model ended its plans too early: 4 of 38 BFCL tasks passed, 8 with lines.
+    """
+    most = schema.get("maxItems")
+    plain = set(schema) <= _ARRAY_KEYS and schema.get("type") == "array" and "items" in schema
+    if not plain or most == 0 or not isinstance(schema["items"], Mapping) or "$ref" in dumps(schema):
+        return str(LLMatcher.grammar_from_json_schema(dumps(schema), overrides=_SPACING))
+    least = schema.get("minItems", 0)
+    more = f"{{{max(least - 1, 0)},{'' if most is None else most - 1}}}"
+    nothing = "" if least else '"[]" | '
+    item = dumps({**schema["items"], "x-guidance": _SPACING})
+    lark = f'start: {nothing}"[\\n  " item (",\\n  " item){more} "\\n]"\nitem: %json {item}\n'
+    return str(LLMatcher.grammar_from_lark(lark))

@@ -98,5 +98,5 @@ class TorchModel:
         )
 
     async def close(self) -> None:
-        """Stop what runs and free the memory. Safe to call twice."""
+        """Stop what runs; the weights go when nobody holds this object. Safe to call twice."""
         await asyncio.to_thread(self._engine.close)

@@ -51,6 +51,8 @@ def main(words: Sequence[str] | None = None) -> None:
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     words = sys.argv[1:] if words is None else words
+    # Read when torch is first imported: threads that spin while they wait slow everything else down.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         _app(words[0] if words else "")(words)
     except WerError as error:
