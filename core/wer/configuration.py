@@ -99,10 +99,13 @@ class MergeConfig:
     """``[merge]``: one skill of many, a domain.
 
     Attributes:
+        max_sources: The most skills of a domain that are merged, the best by share of
+            passes first; 0 is all.
         max_tokens: Of the merger's answer.
         max_words: Of the merged skill, as the merger is asked to keep to.
     """
 
+    max_sources: int = field(default=0, validator=_at_least(0))
     max_tokens: int = field(default=4_096, validator=_at_least(1))
     max_words: int = field(default=900, validator=_at_least(1))
 

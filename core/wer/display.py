@@ -45,8 +45,9 @@ class Display:
             disable=not self.console.is_terminal,
         )
         self._bar = self._progress.add_task("", total=None, state="", visible=False)
-        self._name = ""
-        self._total = self._done = self._passed = 0
+        self._name, self._unit = "", "rollouts"
+        self._total = self._done = self._judged = self._passed = 0
+        self._rewards: list[float] = []
         self._stage_begun = self._told = clock()
 
     def __enter__(self) -> Display:
@@ -70,16 +71,21 @@ class Display:
             f"[dim]{seconds // 60:3d}:{seconds % 60:02d}[/dim] {escape(clean)}", soft_wrap=True
         )
 
-    def stage(self, name: str, rollouts: int) -> None:
-        """Begin a stage that will need so many rollouts (0: unknown)."""
+    def stage(self, name: str, total: int, *, unit: str = "rollouts") -> None:
+        """Begin a stage.
+
+        Args:
+            total: How many units it will take; 0 is unknown.
+        """
         self.end_stage()
-        self._name, self._total = name, rollouts
-        self._done = self._passed = 0
+        self._name, self._total, self._unit = name, total, unit
+        self._done = self._judged = self._passed = 0
+        self._rewards = []
         self._stage_begun = self._told = self._clock()
         self._progress.update(
-            self._bar, description=escape(name), total=rollouts or None, completed=0, state="", visible=True
+            self._bar, description=escape(name), total=total or None, completed=0, state="", visible=True
         )
-        self.say(f"{name}: {rollouts} rollouts" if rollouts else name)
+        self.say(f"{name}: {total} {unit}" if total else name)
 
     def end_stage(self) -> None:
         """End the stage that was begun, if any."""
@@ -89,18 +95,36 @@ class Display:
 
     def rollout(self, rollout: Rollout, cached: bool) -> None:
         """Count one finished rollout of the stage."""
-        self._done += 1
+        self._judged += 1
         self._passed += rollout.verdict.passed
+        self.advance()
+
+    def reward(self, total: float) -> None:
+        """Note the reward of a candidate of the stage."""
+        self._rewards.append(total)
+
+    def advance(self) -> None:
+        """Count one finished unit of the stage."""
+        self.reached(self._done + 1)
+
+    def reached(self, done: int) -> None:
+        """Show that so many units of the stage are finished."""
+        self._done = done
         self._progress.update(self._bar, completed=self._done, state=self._state())
         now = self._clock()
         if not self.console.is_terminal and now - self._told >= _PLAIN_EVERY_S:
             self._told = now
-            left = (now - self._stage_begun) / self._done * max(0, self._total - self._done)
+            left = (now - self._stage_begun) / max(1, self._done) * max(0, self._total - self._done)
             until = f", {left:.0f} s left in this stage" if self._total else ""
-            self.say(f"{self._name}: {self._done}/{self._total or '?'} rollouts, {self._state()}{until}")
+            self.say(f"{self._name}: {self._done}/{self._total or '?'} {self._unit}, {self._state()}{until}")
 
     def _state(self) -> str:
         usage = self._spent()
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        money = "" if not usage.usd else f", {usage.usd:.2f} USD"
-        return f"{100 * self._passed / max(1, self._done):.0f} % passed, {tokens / 1000:.0f} k tokens{money}"
+        parts = [f"{(usage.prompt_tokens + usage.completion_tokens) / 1000:.0f} k tokens"]
+        if self._judged:
+            parts.insert(0, f"{100 * self._passed / self._judged:.0f} % passed")
+        if self._rewards:
+            parts.append(f"mean reward {sum(self._rewards) / len(self._rewards):.2f}")
+        if usage.usd:
+            parts.append(f"{usage.usd:.2f} USD")
+        return ", ".join(parts)

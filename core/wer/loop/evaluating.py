@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from attrs import frozen
@@ -20,6 +20,7 @@ class Evaluation:
     Attributes:
         stage: Name of the stage, such as ``train/0``; candidates are stored under it.
         n: Rollouts a candidate.
+        on_rewarded: Told each candidate's total reward.
         phase: Decides the annealing weight of R_fmt.
         phases: Of the whole schedule.
     """
@@ -30,6 +31,7 @@ class Evaluation:
     rule: RewardRule
     n: int
     seed: int
+    on_rewarded: Callable[[float], None] = lambda total: None
     phase: int = 0
     phases: int = 1
 
@@ -57,6 +59,7 @@ class Evaluation:
             )
             experience = Experience(state=state, candidate=candidate, rollouts=rollouts, reward=reward)
             self.store.put_experience(self.stage, experience)
+            self.on_rewarded(reward.total)
             experiences.append(experience)
         return experiences
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from attrs import evolve
@@ -17,18 +18,19 @@ _TRIES = 3
 
 
 async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: str) -> Skill:
-    """Merge a domain's skills, at most eight at a time, until one is left.
+    """Merge a domain's skills, the best ``merge.max_sources`` of them, at most eight at a time, into one.
 
     When the merger writes nothing readable in three tries, the source with the highest
     share of passes stands in, and the run says so.
     """
     ranked = sorted(sources, key=lambda source: -source.share)
     skills = list({source.skill.id: source.skill for source in ranked if not source.skill.empty}.values())
+    skills = skills[: run.config.merge.max_sources or None]
     if not skills:
         return NO_SKILL
     while len(skills) > 1:
         groups = [skills[i : i + _FAN_IN] for i in range(0, len(skills), _FAN_IN)]
-        skills = [await _merged(run, domain, group, label) for group in groups]
+        skills = await asyncio.gather(*(_merged(run, domain, group, label) for group in groups))
     return evolve(skills[0], name=slug(domain.name))
 
 

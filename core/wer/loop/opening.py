@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from wer import catalogue
 from wer.configuration import RunConfig
 from wer.contracts import Environment, Executor, Model, Optimizer, OptimizerSetup, Pool, Sandbox
 from wer.display import Display
@@ -70,6 +71,7 @@ class Run:
             rule=self.config.reward,
             n=n,
             seed=self.config.seed,
+            on_rewarded=self.display.reward,
             phase=phase,
             phases=self.config.training.phases,
         )
@@ -184,6 +186,7 @@ async def opened(
         ledger = Ledger(_budget(config), store)
         display.watch(lambda: ledger.total, store.add_time)
         stack.callback(display.end_stage)
+        _fetch_models(config, display)
         models = _Models(
             plugins=plugins,
             ledger=ledger,
@@ -250,6 +253,16 @@ class _Models:
     async def close(self) -> None:
         for model in self._open.values():
             await model.close()
+
+
+def _fetch_models(config: RunConfig, display: Display) -> None:
+    """Download the catalogue's models that the run names, with progress, before anything waits for them."""
+    specs = (config.executor, config.writer, config.seed_writer, config.merge_writer)
+    wanted = {spec.partition("/")[2].partition("?")[0] for spec in specs}
+    for entry in catalogue.listing():
+        if entry.name in wanted and entry.path is None:
+            display.stage(f"downloading {entry.name}", round(entry.bytes / 1e6), unit="MB")
+            catalogue.pull(entry.name, lambda _, done, __: display.reached(round(done / 1e6)))
 
 
 async def _pools(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from attrs import frozen
@@ -74,10 +75,12 @@ async def refine_all(run: Run, optimizer: Optimizer, start: Start, label: str) -
 
 
 async def _merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
+    run.display.stage(f"merging the {label} skills", len(by_domain), unit="domains")
     domains: Mapping[str, Domain] = {domain.name: domain for domain in run.domains}
-    return {
-        name: await merge(run, domains[name], sources, label=label) for name, sources in by_domain.items()
-    }
+    merged = await asyncio.gather(
+        *(merge(run, domains[name], sources, label=label) for name, sources in by_domain.items())
+    )
+    return dict(zip(by_domain, merged, strict=True))
 
 
 def publish(run: Run, skills: Mapping[str, Mapping[str, Skill]]) -> None:

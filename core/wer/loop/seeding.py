@@ -55,7 +55,7 @@ async def seed_skills(run: Run, tasks: Sequence[Task]) -> Mapping[str, Skill]:
         return {task.key: given for task in tasks}
     spec = run.config.seed_writer or run.config.writer or run.config.executor
     model = run.role("seed writer", spec)
-    run.display.stage(f"seed skills by {spec}", 0)
+    run.display.stage(f"seed skills by {spec}", len(tasks), unit="drafts")
     drafts = await asyncio.gather(*(_draft(run, model, task) for task in tasks))
     unreadable = sum(draft.empty for draft in drafts)
     if unreadable:
@@ -83,6 +83,7 @@ async def _draft(run: Run, model: Model, task: Task) -> Skill:
         skill, _ = read_skill(text, parent=base)
         if skill is not None:
             break
+    run.display.advance()
     return skill or NO_SKILL
 
 
