@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -126,9 +126,9 @@ def _locate(source: str) -> tuple[str, Path, str]:
                 f"torch//home/me/model.gguf, or one of: {', '.join(catalogue.entries())}."
             )
         sha256 = catalogue.sha256(path)
-        return path.stem, _converted(path, sha256), sha256
+        return path.stem, converted(path, sha256), sha256
     entry = catalogue.find(source)
-    return entry.name, _converted(catalogue.pull(source), entry.sha256), entry.sha256
+    return entry.name, converted(catalogue.pull(source), entry.sha256), entry.sha256
 
 
 def _folder_sha256(folder: Path) -> str:
@@ -138,11 +138,17 @@ def _folder_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _converted(file: Path, sha256: str) -> Path:
-    """Dequantise a GGUF file once; later calls find an ordinary bfloat16 folder in the cache."""
+def converted(file: Path, sha256: str, progress: Callable[[str], None] = lambda line: None) -> Path:
+    """Dequantise a GGUF file once; later calls find an ordinary bfloat16 folder in the cache.
+
+    Args:
+        sha256: Of the file; names the folder.
+        progress: Told before work that takes about a minute.
+    """
     target = cache_dir() / "converted" / sha256
     if target.is_dir():
         return target
+    progress(f"unpacking {file.name} into bfloat16 weights (once, about a minute)")
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=target.parent))
     source: dict[str, Any] = {"gguf_file": file.name}

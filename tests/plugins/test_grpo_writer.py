@@ -6,7 +6,8 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from wer.errors import ConfigError
 from wer_grpo.optimizer import Grpo
-from wer_grpo.sources import tie_again, writer_folder
+from wer_grpo.sources import writer_folder
+from wer_torch.weights import tie_again
 
 
 def untied_model():
