@@ -278,7 +278,8 @@ class Verdict:
     Attributes:
         score: In 0..1, finite.
         passed: Decides retention and Pass@1.
-        diagnostics: One line a finding; the optimizer reads them.
+        diagnostics: One line a finding, for people. No writer sees them: they may quote
+            what the reference reached, and a skill must not learn answers.
     """
 
     score: float = field(validator=_unit)
@@ -310,7 +311,7 @@ class RefinementState:
     """What the optimizer is asked to improve on [x = (q, C, h, s, e), Eq. 1].
 
     ``q`` and ``C`` are the task's turns, tools and context; ``h`` is the steps of
-    the evidence's trajectories and ``e`` their verdicts, all verbatim.
+    the evidence's trajectories, verbatim, and ``e`` whether each passed.
 
     Attributes:
         skill: The skill in force [s].

@@ -20,15 +20,10 @@ def mixedness(rollouts: Sequence[Rollout]) -> float:
     return 1.0 - abs(2.0 * share - 1.0)
 
 
-def retain(experiences: Sequence[Experience], limit: int = 0) -> tuple[Experience, ...]:
-    """Keep the candidates with mixed outcomes, the most mixed first; ties keep their order.
-
-    Args:
-        limit: At most so many; 0 keeps all.
-    """
+def retain(experiences: Sequence[Experience]) -> tuple[Experience, ...]:
+    """Keep the candidates with mixed outcomes, the most mixed first; ties keep their order."""
     mixed = [experience for experience in experiences if mixedness(experience.rollouts) > 0.0]
-    ranked = sorted(mixed, key=lambda experience: -mixedness(experience.rollouts))
-    return tuple(ranked[:limit] if limit else ranked)
+    return tuple(sorted(mixed, key=lambda experience: -mixedness(experience.rollouts)))
 
 
 def matched_pair(rollouts: Sequence[Rollout]) -> tuple[Rollout, ...]:

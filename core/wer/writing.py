@@ -163,5 +163,4 @@ def _context(task: Task) -> str:
 
 
 def _evidence_block(title: str, rollout: Rollout) -> str:
-    findings = "".join(f"\nverifier: {line}" for line in rollout.verdict.diagnostics)
-    return f"# {title}\n{harmless(render_trajectory(rollout.trajectory) + findings)}"
+    return f"# {title}\n{harmless(render_trajectory(rollout.trajectory))}"

@@ -100,7 +100,7 @@ def test_with_more_rollouts_the_candidates_closest_to_half_come_first():
     quarter = experience(True, False, False, False)
     half = experience(True, True, False, False)
 
-    assert retain([quarter, half], limit=1) == (half,)
+    assert retain([quarter, half]) == (half, quarter)
     assert mixedness(quarter.rollouts) == pytest.approx(0.5)
 
 

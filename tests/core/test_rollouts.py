@@ -35,7 +35,7 @@ def make(tmp_path):
             store=store,
             ledger=Ledger(Budget(), store),
             limits=Limits(rollout_timeout_s=timeout_s, retries=retries),
-            concurrency=4,
+            gate=asyncio.Semaphore(4),
             on_finished=lambda rollout, cached: None,
             say=lambda line: None,
         )

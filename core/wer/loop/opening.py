@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -204,7 +205,7 @@ async def opened(
             store=store,
             ledger=ledger,
             limits=Limits(rollout_timeout_s=config.limits.rollout_timeout_s, retries=config.limits.retries),
-            concurrency=concurrency(config),
+            gate=asyncio.Semaphore(concurrency(config)),
             on_finished=_announce(display, plugins),
             say=display.say,
         )

@@ -73,7 +73,7 @@ class Scheduler:
     """Runs units concurrently, each at most once, and stores every one as it ends.
 
     Attributes:
-        concurrency: Rollouts in flight.
+        gate: Limits the rollouts in flight, whoever asks for them.
         on_finished: Told each rollout and whether it came from the store.
         say: Told one line when something is tried again.
     """
@@ -82,52 +82,54 @@ class Scheduler:
     store: Store
     ledger: Ledger
     limits: Limits
-    concurrency: int
+    gate: asyncio.Semaphore
     on_finished: Callable[[Rollout, bool], None]
     say: Callable[[str], None]
-    _flying: dict[str, asyncio.Task[Rollout]] = field(factory=dict, init=False)
+    _locks: dict[str, asyncio.Lock] = field(factory=dict, init=False)
+    _failures: list[Exception] = field(factory=list, init=False)
     _expecting: dict[str, asyncio.Lock] = field(factory=dict, init=False)
 
     async def run(self, units: Sequence[Unit]) -> tuple[Rollout, ...]:
         """Have all units, in their order; equal units are one rollout.
 
+        After a failure nothing new begins, and what is in flight, and partly paid for,
+        ends and is stored before the failure is raised.
+
         Raises:
             BudgetExhausted: Finished rollouts are stored.
             InfrastructureError: A rollout failed in every try.
         """
-        gate = asyncio.Semaphore(self.concurrency)
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._gated(unit, gate)) for unit in units]
-        except* Exception as failures:
-            raise _first(failures) from None
-        return tuple(task.result() for task in tasks)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._one(unit)) for unit in units]
+        rollouts = [task.result() for task in tasks]
+        finished = tuple(rollout for rollout in rollouts if rollout is not None)
+        if len(finished) < len(rollouts):
+            raise self._failures[0]
+        return finished
 
-    async def _gated(self, unit: Unit, gate: asyncio.Semaphore) -> Rollout:
+    async def _one(self, unit: Unit) -> Rollout | None:
+        """Have one unit; None when it failed, or was not begun because another had failed."""
         key = self._key(unit)
-        flying = self._flying.get(key)
-        if flying is None:
-            flying = asyncio.ensure_future(self._have(unit, key, gate))
-            self._flying[key] = flying
-            flying.add_done_callback(lambda _: self._flying.pop(key, None))
-        try:
-            return await asyncio.shield(flying)
-        except asyncio.CancelledError:
-            flying.cancel()
-            await asyncio.gather(flying, return_exceptions=True)
-            raise
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            try:
+                return await self._have(unit, key)
+            except Exception as error:  # whatever it is, it is raised once the others have ended
+                self._failures.append(_cause(error))
+                return None
 
     def _key(self, unit: Unit) -> str:
         verifier, _ = self.world.verifiers[unit.task.env]
         identity = self.world.executor.identity
         return content_hash([unit.task.key, unit.skill.id, identity, verifier, unit.seed])
 
-    async def _have(self, unit: Unit, key: str, gate: asyncio.Semaphore) -> Rollout:
+    async def _have(self, unit: Unit, key: str) -> Rollout | None:
         stored = self.store.rollout(key)
         if stored is not None:
             self.on_finished(stored, True)
             return stored
-        async with gate:
+        async with self.gate:
+            if self._failures:
+                return None
             self.ledger.begin_rollout()
             try:
                 rollout, tries = await self._try(unit, key)
@@ -164,8 +166,13 @@ class Scheduler:
                 episode = await self.world.pool(unit.task).lease()
                 try:
                     session = await environment.open(unit.task, episode, unit.seed)
-                    trajectory = await self.world.executor.execute(unit.task, unit.skill, session, unit.seed)
-                    return trajectory, await session.evidence()
+                    try:
+                        trajectory = await self.world.executor.execute(
+                            unit.task, unit.skill, session, unit.seed
+                        )
+                        return trajectory, await session.evidence()
+                    finally:
+                        await session.close()
                 finally:
                     await episode.close()
         except TimeoutError as error:
@@ -232,11 +239,6 @@ async def _mended(work: Any) -> Any:
         raise _Again(str(error)) from error
 
 
-def _first(failures: ExceptionGroup[Exception]) -> Exception:
-    """The first failure of a group, with the cause of a failure that was tried again."""
-    leaf: Exception = failures
-    while isinstance(leaf, ExceptionGroup):
-        leaf = leaf.exceptions[0]
-    if isinstance(leaf, _Again) and isinstance(leaf.__cause__, Exception):
-        return leaf.__cause__
-    return leaf
+def _cause(error: Exception) -> Exception:
+    """What made the last of several tries fail."""
+    return error.__cause__ if isinstance(error, _Again) and isinstance(error.__cause__, Exception) else error

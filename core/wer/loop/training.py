@@ -20,7 +20,7 @@ async def train(run: Run, optimizer: Optimizer, states: Sequence[RefinementState
     for phase in range(settings.phases):
         states = states[: settings.states_per_phase or None]
         outcome = await _phase(run, optimizer, states, phase)
-        kept = retain(outcome.experiences)
+        kept = retain(sorted(outcome.experiences, key=_place))
         run.display.say(f"phase {phase}: {_summary(outcome.experiences)}; {len(kept)} candidates retained")
         states = [assemble(experience, phase=phase + 1) for experience in kept]
         if not states and phase + 1 < settings.phases:
@@ -48,6 +48,11 @@ async def _phase(
     (folder / "done").touch()
     run.plugins.hook.wer_phase_finished(phase=phase, outcome=outcome)
     return outcome
+
+
+def _place(experience: Experience) -> tuple[str, int]:
+    """An order that does not depend on who finished first, so that a replay retains the same."""
+    return experience.state.id, experience.candidate.index
 
 
 def _summary(experiences: Sequence[Experience]) -> str:
