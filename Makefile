@@ -22,7 +22,7 @@ run: venv
 	$(BIN)/wer run --env bfcl --backend grpo --preset cpu
 
 test: venv
-	$(BIN)/pytest
+	$(BIN)/pytest $(if $(MARKS),-m "$(MARKS)")
 
 check: venv
 	$(BIN)/ruff check

@@ -34,6 +34,7 @@ from wer.records import (
     ToolSpec,
     Trajectory,
     Turn,
+    Usage,
     Verdict,
 )
 
@@ -247,6 +248,11 @@ class Evaluate(Protocol):
 class Optimizer(Protocol):
     """The Skill Optimizer pi_theta: writes s' for a state x, and may learn from R."""
 
+    @property
+    def learns(self) -> bool:
+        """Whether phases change what it writes; if not, it has no untrained twin to compare with."""
+        ...
+
     async def run_phase(
         self, states: Sequence[RefinementState], evaluate: Evaluate, folder: Path
     ) -> PhaseOutcome:
@@ -292,11 +298,16 @@ class OptimizerSetup:
         seed: The run's seed.
         temperature: Of the policy.
         top_k: Of the policy; 0 is no limit.
-        max_prompt_tokens: A longer prompt is refused, never truncated.
+        max_prompt_tokens: A longer prompt is refused, never truncated. A state that the
+            loop assembled (its round is not 0) is then left out, and the run goes on.
         max_response_tokens: The policy's answer is cut here and judged as it is.
-        reasoning_budget: Words of reasoning that R_len allows.
         options: The user's table ``[optimizer.NAME]``, still unchecked.
         progress: Told one short line at a time about work that takes seconds.
+        check: Called before anything is written without `open_model`; raises
+            `BudgetExhausted` when a cap is reached.
+        charge: Told what was written without `open_model`: a call a candidate, and a
+            prompt once for all the candidates that share it. Both belong to the event
+            loop's thread.
     """
 
     writer: str
@@ -308,6 +319,7 @@ class OptimizerSetup:
     top_k: int
     max_prompt_tokens: int
     max_response_tokens: int
-    reasoning_budget: int
     options: Mapping[str, Json]
     progress: Callable[[str], None]
+    check: Callable[[], None]
+    charge: Callable[[Usage], None]

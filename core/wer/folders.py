@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -19,13 +20,17 @@ from wer.errors import ConfigError, StoreError
 from wer.tables import nearest
 
 
-def create(root: Path, config: RunConfig, *, now: datetime) -> Path:
-    """Make ``runs/<id>/`` with ``run.toml`` and ``about.toml``; the id says when and what."""
+def create(root: Path, config: RunConfig, *, command: str, now: datetime) -> Path:
+    """Make ``runs/<id>/`` with ``run.toml`` and ``about.toml``; the id says when and what.
+
+    Args:
+        command: The command that makes it, such as ``run``; only that one can go on in it.
+    """
     stem = f"{now:%Y%m%d-%H%M%S}-{'-'.join(config.env)}-{config.backend}"
     try:
         folder = _fresh(root, stem)
         (folder / "run.toml").write_text(to_toml(config), "utf-8")
-        (folder / "about.toml").write_text(tomli_w.dumps(_about(now)), "utf-8")
+        (folder / "about.toml").write_text(tomli_w.dumps({"command": command, **_about(now)}), "utf-8")
     except OSError as error:
         raise StoreError(
             f"cannot write a run folder below {str(root)!r}: {error}. Choose another with --runs."
@@ -70,6 +75,25 @@ def configuration(folder: Path) -> RunConfig:
     """Read the resolved configuration of a run."""
     path = folder / "run.toml"
     return from_toml(path.read_text("utf-8"), source=str(path))
+
+
+def rewrite(folder: Path, config: RunConfig) -> None:
+    """Put a changed configuration in the place of the old one."""
+    (folder / "run.toml").write_text(to_toml(config), "utf-8")
+
+
+def demand_command(folder: Path, command: str) -> None:
+    """Refuse a folder that another command made.
+
+    Raises:
+        ConfigError: With the command that made it.
+    """
+    made_by = tomllib.loads((folder / "about.toml").read_text("utf-8")).get("command")
+    if made_by != command:
+        raise ConfigError(
+            f"{folder.name!r} was made by wer {made_by}, and wer {command} can't go on in it. "
+            f"Start wer {made_by} again: what is stored stays in that folder."
+        )
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Where plugins register their parts. Hooks register; `wer.contracts` do the work.
 
 A plugin is a module named in the entry-point group ``wer`` whose functions are marked
-with `hookimpl`. Import torch, docker and the like inside a factory: ``wer --help`` runs
-these hooks too.
+with `hookimpl`. Import torch, docker and the like inside a factory: ``wer plugin list`` and
+every run call all of these hooks.
 """
 
 from __future__ import annotations

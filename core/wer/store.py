@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,37 +126,49 @@ class Store:
         sa.event.listen(self._engine, "connect", _pragmas)
         weakref.finalize(self, self._engine.dispose)
         try:
-            _meta.create_all(self._engine)
-            self._check_schema()
+            self._prepare(path)
         except sa.exc.DatabaseError as error:
             raise StoreError(f"cannot use {str(path)!r} as a store: {error.orig}") from error
 
-    def _check_schema(self) -> None:
+    def _prepare(self, path: Path) -> None:
+        """Make the tables of an empty file, and refuse a foreign one without changing it."""
         with self._engine.begin() as db:
+            tables = sa.inspect(db).get_table_names()
+            if not tables:
+                _create(db)
+            elif _schema.name not in tables:
+                raise StoreError(f"{str(path)!r} is a database, but not of a run. Name a run folder of WER.")
             version = db.scalar(sa.select(_schema.c.version))
-            if version is None:
-                db.execute(_schema.insert().values(version=SCHEMA))
-            elif version != SCHEMA:
-                raise StoreError(
-                    f"this run was written with store schema {version}, and this WER reads schema {SCHEMA}. "
-                    f"Read it with the version of WER that run.toml names."
-                )
+        if version != SCHEMA:
+            raise StoreError(
+                f"this run was written with store schema {version}, and this WER reads schema {SCHEMA}. "
+                f"Read it with the version of WER that run.toml names."
+            )
 
     def close(self) -> None:
         """Close the connection; everything is already on disk."""
         self._engine.dispose()
 
-    def _put(self, *rows: tuple[sa.Table, Mapping[str, object]]) -> None:
-        """Insert rows that aren't there yet, all in one transaction."""
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        """Open the one transaction of a finished thing: every write goes through here.
+
+        Raises:
+            StoreError: The disk is full, or the file can't be written.
+        """
         try:
             with self._engine.begin() as db:
-                for table, values in rows:
-                    db.execute(insert(table).values(**values).on_conflict_do_nothing())
+                yield db
         except sa.exc.OperationalError as error:
             raise StoreError(
                 f"cannot write to the run's store ({error.orig}). Everything finished before is kept: free "
                 f"disk space or mend permissions, then go on with wer run --resume."
             ) from error
+
+    def _put(self, *rows: tuple[sa.Table, Mapping[str, object]]) -> None:
+        """Insert rows that aren't there yet, all in one transaction."""
+        with self._writing() as db:
+            _insert(db, *rows)
 
     # Tasks and what verifiers expect of them.
 
@@ -167,7 +179,7 @@ class Store:
         return from_json(self._one(sa.select(_tasks.c.json).where(_tasks.c.key == key)), Task)
 
     def put_expect(self, task: Task, expect: Json) -> None:
-        with self._engine.begin() as db:
+        with self._writing() as db:
             db.execute(_tasks.update().where(_tasks.c.key == task.key).values(expect=json.dumps(expect)))
 
     def expect(self, task_key: str) -> tuple[Json] | None:
@@ -253,18 +265,21 @@ class Store:
 
     def put_group(self, stage: str, candidates: Sequence[Candidate]) -> None:
         """Store the whole group of one state at once, so that it is there entirely or not at all."""
-        rows = [
-            {
-                "stage": stage,
-                "state_id": candidate.state_id,
-                "index": candidate.index,
-                "id": candidate.id,
-                "json": to_json(candidate),
-            }
-            for candidate in candidates
-        ]
-        with self._engine.begin() as db:
-            db.execute(insert(_candidates).on_conflict_do_nothing(), rows)
+        self._put(
+            *(
+                (
+                    _candidates,
+                    {
+                        "stage": stage,
+                        "state_id": candidate.state_id,
+                        "index": candidate.index,
+                        "id": candidate.id,
+                        "json": to_json(candidate),
+                    },
+                )
+                for candidate in candidates
+            )
+        )
 
     def group(self, stage: str, state_id: str) -> tuple[Candidate, ...]:
         here = sa.and_(_candidates.c.stage == stage, _candidates.c.state_id == state_id)
@@ -274,8 +289,6 @@ class Store:
 
     def put_experience(self, stage: str, experience: Experience) -> None:
         candidate = experience.candidate
-        if candidate.skill is not None:
-            self.put_skill(candidate.skill)
         here = sa.and_(
             _candidates.c.stage == stage,
             _candidates.c.state_id == candidate.state_id,
@@ -285,7 +298,9 @@ class Store:
             "rollouts": [rollout.key for rollout in experience.rollouts],
             "reward": to_json(experience.reward),
         }
-        with self._engine.begin() as db:
+        with self._writing() as db:
+            if candidate.skill is not None:
+                _insert(db, _skill_row(candidate.skill))
             db.execute(_candidates.update().where(here).values(**values))
 
     def experiences(self, stage: str | None = None) -> Sequence[tuple[str, Experience]]:
@@ -331,18 +346,19 @@ class Store:
         self._put(*((_results, row) for row in rows))
 
     def results(self) -> Sequence[tuple[str, str, str, int, bool]]:
-        """(condition, domain, task key, trial, passed) of every evaluation rollout."""
+        """(condition, ``env/domain``, task key, trial, passed) of every evaluation rollout."""
         joined = _results.join(_rollouts, _results.c.rollout == _rollouts.c.key).join(
             _tasks, _results.c.task_key == _tasks.c.key
         )
+        domain = sa.func.json_extract(_tasks.c.json, "$.env") + "/" + _tasks.c.domain
         query = sa.select(
-            _results.c.condition, _tasks.c.domain, _results.c.task_key, _results.c.trial, _rollouts.c.passed
+            _results.c.condition, domain, _results.c.task_key, _results.c.trial, _rollouts.c.passed
         ).select_from(joined)
         with self._engine.begin() as db:
             return [tuple(row) for row in db.execute(query.order_by(sa.text("results.rowid")))]
 
     def add_spend(self, role: str, usage: Usage) -> None:
-        with self._engine.begin() as db:
+        with self._writing() as db:
             text = db.scalar(sa.select(_spend.c.json).where(_spend.c.role == role))
             total = usage if text is None else from_json(text, Usage) + usage
             row = {"role": role, "json": to_json(total)}
@@ -356,7 +372,7 @@ class Store:
         """Add the wall time that a stage took, resumed runs included."""
         added = insert(_times).values(stage=stage, seconds=seconds)
         more = {"seconds": _times.c.seconds + added.excluded.seconds}
-        with self._engine.begin() as db:
+        with self._writing() as db:
             db.execute(added.on_conflict_do_update(index_elements=["stage"], set_=more))
 
     def times(self) -> Mapping[str, float]:
@@ -385,6 +401,20 @@ class Store:
         return str(text)
 
 
+def _create(db: sa.Connection) -> None:
+    """Make all tables at once, or none: another process may be at it."""
+    db.exec_driver_sql("pragma journal_mode=wal")
+    db.exec_driver_sql("begin immediate")
+    _meta.create_all(db)
+    if db.scalar(sa.select(_schema.c.version)) is None:
+        db.execute(_schema.insert().values(version=SCHEMA))
+
+
+def _insert(db: sa.Connection, *rows: tuple[sa.Table, Mapping[str, object]]) -> None:
+    for table, values in rows:
+        db.execute(insert(table).values(**values).on_conflict_do_nothing())
+
+
 def _task_row(task: Task) -> tuple[sa.Table, Mapping[str, object]]:
     row = {"key": task.key, "id": task.id, "domain": task.domain, "split": task.split, "json": to_json(task)}
     return _tasks, row
@@ -397,7 +427,6 @@ def _skill_row(skill: Skill) -> tuple[sa.Table, Mapping[str, object]]:
 def _pragmas(connection: object, _: object) -> None:
     with suppress(AttributeError):
         cursor = connection.cursor()  # type: ignore[attr-defined]
-        cursor.execute("pragma journal_mode=wal")
-        cursor.execute("pragma synchronous=normal")
         cursor.execute("pragma busy_timeout=5000")
+        cursor.execute("pragma synchronous=normal")
         cursor.close()

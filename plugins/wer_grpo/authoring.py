@@ -9,7 +9,7 @@ import torch
 from attrs import frozen
 
 from wer.contracts import OptimizerSetup
-from wer.errors import OptimizerError
+from wer.errors import OptimizerError, PromptTooLong
 from wer.records import Candidate, RefinementState, derive_seed
 from wer_grpo.policy import Answer
 from wer_grpo.sampling import sample
@@ -31,54 +31,41 @@ class Author:
     """Writes candidates for states. Blocking: for the worker's thread.
 
     Attributes:
-        batch: States whose candidates are sampled side by side.
         check: Called between steps; raises to stop.
     """
 
     setup: OptimizerSetup
     writer: Writer
-    batch: int
     check: Callable[[], None]
 
-    def propose(self, states: Sequence[RefinementState], k: int, seed: int) -> list[tuple[Candidate, ...]]:
-        """Write k candidates a state.
+    def refusals(self, states: Sequence[RefinementState]) -> dict[str, PromptTooLong]:
+        """Find the states to leave out because their prompt is too long, by id, and say how many.
 
         Raises:
-            PromptTooLong: Some state does not fit; nothing was sampled yet.
+            PromptTooLong: Of a state that the loop did not assemble: its task never fits.
+        """
+        refused = {}
+        for state in states:
+            try:
+                self.writer.prompt(state)
+            except PromptTooLong as refusal:
+                if state.round == 0:
+                    raise
+                refused[state.id] = refusal
+        if refused:
+            self.setup.progress(
+                f"{len(refused)} of {len(states)} states are over {self.writer.max_prompt_tokens:,} prompt "
+                "tokens and left out"
+            )
+        return refused
+
+    def sample(self, states: Sequence[RefinementState], k: int, seed: int) -> list[Written]:
+        """Write k candidates a state, all of them side by side.
+
+        Raises:
+            PromptTooLong: Some state does not fit; nothing was sampled.
         """
         prompts = [self.writer.prompt(state) for state in states]
-        groups = []
-        for start in range(0, len(states), self.batch):
-            part = slice(start, start + self.batch)
-            groups += self._sample(states[part], prompts[part], k, seed)
-        return [group.candidates for group in groups]
-
-    def write(
-        self, states: Sequence[RefinementState], recorded: Mapping[str, Sequence[Candidate]]
-    ) -> list[Written]:
-        """Give each state's group: the recorded one if there is any, else a sampled one."""
-        missing = [state for state in states if not recorded[state.id]]
-        prompts = [self.writer.prompt(state) for state in missing]
-        sampled = self._sample(missing, prompts, self.setup.k, self.setup.seed) if missing else []
-        fresh = {state.id: group for state, group in zip(missing, sampled, strict=True)}
-        return [fresh.get(state.id) or self._recall(state, recorded[state.id]) for state in states]
-
-    def ticker(self, line: str) -> Callable[[int], None]:
-        """Make a tick that says the line now and then, and stops the work when nobody waits for it."""
-        said = 0.0
-
-        def tick(live: int) -> None:
-            nonlocal said
-            self.check()
-            if time.monotonic() - said > _SAY_EVERY_S:
-                said = time.monotonic()
-                self.setup.progress(f"{line}, {live} open" if live else line)
-
-        return tick
-
-    def _sample(
-        self, states: Sequence[RefinementState], prompts: Sequence[torch.Tensor], k: int, seed: int
-    ) -> list[Written]:
         drawn = sample(
             self.writer.policy,
             prompts,
@@ -99,6 +86,28 @@ class Author:
             for state, prompt, group in zip(states, prompts, drawn, strict=True)
         ]
 
+    def write(
+        self, states: Sequence[RefinementState], recorded: Mapping[str, Sequence[Candidate]]
+    ) -> list[Written]:
+        """Give each state's group: the recorded one if there is any, else a sampled one."""
+        missing = [state for state in states if not recorded[state.id]]
+        sampled = self.sample(missing, self.setup.k, self.setup.seed) if missing else []
+        fresh = {state.id: group for state, group in zip(missing, sampled, strict=True)}
+        return [fresh.get(state.id) or self._recall(state, recorded[state.id]) for state in states]
+
+    def ticker(self, line: str) -> Callable[[int], None]:
+        """Make a tick that says the line now and then, and stops the work when nobody waits for it."""
+        said = 0.0
+
+        def tick(live: int) -> None:
+            nonlocal said
+            self.check()
+            if time.monotonic() - said > _SAY_EVERY_S:
+                said = time.monotonic()
+                self.setup.progress(f"{line}, {live} open" if live else line)
+
+        return tick
+
     def _recall(self, state: RefinementState, group: Sequence[Candidate]) -> Written:
         if not all(candidate.token_ids for candidate in group):
             raise OptimizerError(
@@ -109,3 +118,19 @@ class Author:
         tokens = [torch.tensor(each.token_ids, device=self.writer.policy.device) for each in group]
         answers = self.writer.policy.recall(self.writer.prompt(state), tokens)
         return Written(candidates=tuple(group), answers=answers)
+
+
+def unwritten(state: RefinementState, k: int) -> tuple[Candidate, ...]:
+    """The group of a state that was left out: k candidates without a skill, which cost nothing."""
+    return tuple(
+        Candidate(
+            state_id=state.id,
+            index=index,
+            text="",
+            reasoning="",
+            skill=None,
+            well_formed=False,
+            problem="prompt too long",
+        )
+        for index in range(k)
+    )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 from attrs import evolve
@@ -12,8 +13,8 @@ from attrs import evolve
 from wer.configuration import structure
 from wer.contracts import Evaluate, OptimizerSetup
 from wer.errors import ConfigError, OptimizerError
-from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, derive_seed
-from wer_grpo.authoring import Author
+from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Usage, derive_seed
+from wer_grpo.authoring import Author, Written, unwritten
 from wer_grpo.checkpoints import (
     Progress,
     load_learner,
@@ -45,6 +46,8 @@ class Grpo:
         ConfigError: An option is wrong, or a group would have one candidate.
     """
 
+    learns = True
+
     def __init__(self, setup: OptimizerSetup) -> None:
         self._options = structure(GrpoOptions, setup.options, where="optimizer.grpo")
         if setup.k < 2:
@@ -61,9 +64,7 @@ class Grpo:
 
     @cached_property
     def _author(self) -> Author:
-        return Author(
-            setup=self._setup, writer=self._writer, batch=self._options.batch, check=self._worker.check
-        )
+        return Author(setup=self._setup, writer=self._writer, check=self._worker.check)
 
     @cached_property
     def _learner(self) -> Learner:
@@ -79,14 +80,16 @@ class Grpo:
         they are, since the policy that wrote them is the checkpoint's.
 
         Raises:
-            PromptTooLong: Some state does not fit; nothing was sampled yet.
+            PromptTooLong: A seed state does not fit, or no state does; nothing was sampled
+                yet. States that the loop assembled are left out instead.
+            BudgetExhausted: Before a batch is sampled.
             OptimizerError: Loss, gradient or logits are not finite; the weights are those
                 of the last good step, and the message names the last checkpoint.
         """
         if self._setup.temperature <= 0:
             raise ConfigError("training.temperature is 0: candidates of a group would be equal. Raise it.")
-        progress = await self._worker.run(lambda: self._begin(states, folder))
-        order = sorted(states, key=lambda state: derive_seed(self._setup.seed, "order", state.id))
+        progress, fitting = await self._worker.run(lambda: self._begin(states, folder))
+        order = sorted(fitting, key=lambda state: derive_seed(self._setup.seed, "order", state.id))
         done = set(progress.done)
         found: dict[str, list[Experience]] = {}
         for state in (state for state in order if state.id in done):
@@ -105,7 +108,7 @@ class Grpo:
             )
             now = progress
             await self._worker.run(lambda now=now: write_checkpoint(self._learner, now, folder))  # type: ignore[misc]
-        experiences = tuple(experience for state in states for experience in found[state.id])
+        experiences = tuple(experience for state in fitting for experience in found[state.id])
         return PhaseOutcome(experiences=experiences, metrics=progress.metrics)
 
     async def propose(
@@ -113,10 +116,22 @@ class Grpo:
     ) -> Sequence[Sequence[Candidate]]:
         """Sample k candidates a state and learn nothing; at temperature 0 the most likely one, k times.
 
+        A state that the loop assembled and that does not fit gets k candidates without a skill.
+
         Raises:
-            PromptTooLong: Some state does not fit; nothing was sampled yet.
+            PromptTooLong: A seed state does not fit; nothing was sampled yet.
+            BudgetExhausted: Before a batch is sampled.
         """
-        return await self._worker.run(lambda: self._author.propose(states, k, seed))
+        refused = await self._worker.run(lambda: self._author.refusals(states))
+        fitting = [state for state in states if state.id not in refused]
+        groups: dict[str, tuple[Candidate, ...]] = {}
+        for start in range(0, len(fitting), self._options.batch):
+            batch = fitting[start : start + self._options.batch]
+            self._setup.check()
+            written = await self._worker.run(lambda batch=batch: self._author.sample(batch, k, seed))  # type: ignore[misc]
+            self._charge(written)
+            groups |= {state.id: group.candidates for state, group in zip(batch, written, strict=True)}
+        return [groups.get(state.id) or unwritten(state, k) for state in states]
 
     def save(self, folder: Path) -> None:
         """Write the trained weights with Adam's moments, and ``merged/``: an ordinary bfloat16 model folder.
@@ -139,16 +154,25 @@ class Grpo:
         """Let the thread end."""
         self._worker.close()
 
-    def _begin(self, states: Sequence[RefinementState], folder: Path) -> Progress:
+    def _begin(
+        self, states: Sequence[RefinementState], folder: Path
+    ) -> tuple[Progress, list[RefinementState]]:
+        """Give how far the phase is, and the states that fit."""
         folder.mkdir(parents=True, exist_ok=True)
-        for state in states:
-            self._writer.prompt(state)
+        refused = self._author.refusals(states)
+        fitting = [state for state in states if state.id not in refused]
+        if refused and not fitting:
+            raise next(iter(refused.values()))
         checkpoint = newest_checkpoint(folder)
         if checkpoint is None:
-            return Progress()
+            return Progress(), fitting
         self._setup.progress(f"going on from {checkpoint.name}")
         load_learner(self._learner, checkpoint)
-        return read_progress(checkpoint)
+        return read_progress(checkpoint), fitting
+
+    def _charge(self, written: Iterable[Written]) -> None:
+        """Book what was sampled; recorded candidates were booked when they were written."""
+        self._setup.charge(sum((each.usage for group in written for each in group.candidates), Usage()))
 
     def _recorded(
         self, state: RefinementState, evaluate: Evaluate, folder: Path
@@ -175,7 +199,12 @@ class Grpo:
     ) -> tuple[list[list[Experience]], dict[str, float]]:
         began = time.monotonic()
         recorded = {state.id: evaluate.recorded(state) for state in batch}
+        fresh = [not recorded[state.id] for state in batch]
+        if any(fresh):
+            self._setup.check()
         written = await self._worker.run(lambda: self._author.write(batch, recorded))
+        if any(fresh):
+            self._charge(compress(written, fresh))
         sampled = time.monotonic()
         pairs = [
             (state, candidate)

@@ -60,7 +60,7 @@ class Writer:
     def candidate(
         self, state: RefinementState, index: int, prompt: torch.Tensor, answer: Answer
     ) -> Candidate:
-        """Read an answer of the policy."""
+        """Read an answer of the policy. The prompt is read once a group, so the first answer bears its cost."""
         tokens = tuple(answer.token_ids.tolist())
         return parse_candidate(
             self.tokenizer.decode(tokens, skip_special_tokens=True),
@@ -68,7 +68,7 @@ class Writer:
             index=index,
             token_ids=tokens,
             logprobs=tuple(answer.logprobs.tolist()),
-            usage=Usage(calls=1, prompt_tokens=len(prompt), completion_tokens=len(tokens)),
+            usage=Usage(calls=1, prompt_tokens=0 if index else len(prompt), completion_tokens=len(tokens)),
         )
 
     def trainable(self) -> dict[str, torch.nn.Parameter]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from attrs import frozen
 
@@ -12,6 +13,9 @@ from wer.configuration import structure
 from wer.contracts import Evaluate, Model, OptimizerSetup
 from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Sampling, derive_seed
 from wer.writing import parse_candidate, revision_messages
+from wer_prompted.lengths import refusals, unwritten
+
+T = TypeVar("T")
 
 
 @frozen(kw_only=True)
@@ -26,6 +30,8 @@ class Prompted:
         setup: Its ``open_model`` gives the writer.
     """
 
+    learns = False
+
     def __init__(self, setup: OptimizerSetup) -> None:
         structure(Options, setup.options, where="optimizer.prompted")
         self._setup = setup
@@ -34,24 +40,42 @@ class Prompted:
     async def run_phase(
         self, states: Sequence[RefinementState], evaluate: Evaluate, folder: Path
     ) -> PhaseOutcome:
-        """Propose and evaluate, one state's group as soon as it is written."""
-        experiences = await asyncio.gather(*(self._group(state, evaluate) for state in states))
+        """Propose and evaluate, one state's group as soon as it is written.
+
+        Raises:
+            PromptTooLong: A seed state does not fit, or no state does; nothing was written
+                yet. States that the loop assembled are left out instead.
+        """
+        refused = refusals(states, self._setup)
+        fitting = [state for state in states if state.id not in refused]
+        if refused and not fitting:
+            raise next(iter(refused.values()))
+        experiences = await _together(self._group(state, evaluate) for state in fitting)
         return PhaseOutcome(experiences=tuple(found for group in experiences for found in group))
 
     async def _group(self, state: RefinementState, evaluate: Evaluate) -> Sequence[Experience]:
         group = evaluate.recorded(state)
         if not group:
-            seed = derive_seed(self._setup.seed, state.id)
-            (group,) = await self.propose([state], self._setup.k, seed)
+            group = await self._ask(state, self._setup.k, derive_seed(self._setup.seed, state.id))
         return await evaluate([(state, candidate) for candidate in group])
 
     async def propose(
         self, states: Sequence[RefinementState], k: int, seed: int
     ) -> Sequence[Sequence[Candidate]]:
-        """Ask the writer k times a state, each with a seed of its own."""
-        asked = [self._write(state, index, seed) for state in states for index in range(k)]
-        written = iter(await asyncio.gather(*asked))
-        return [[next(written) for _ in range(k)] for _ in states]
+        """Ask the writer k times a state, each with a seed of its own.
+
+        A state that the loop assembled and that does not fit gets k candidates without a skill.
+
+        Raises:
+            PromptTooLong: A seed state does not fit; nothing was written yet.
+        """
+        refused = refusals(states, self._setup)
+        fitting = [state for state in states if state.id not in refused]
+        written = iter(await _together(self._ask(state, k, seed) for state in fitting))
+        return [unwritten(state, k) if state.id in refused else next(written) for state in states]
+
+    async def _ask(self, state: RefinementState, k: int, seed: int) -> Sequence[Candidate]:
+        return await _together(self._write(state, index, seed) for index in range(k))
 
     async def _write(self, state: RefinementState, index: int, seed: int) -> Candidate:
         sampling = Sampling(
@@ -71,3 +95,13 @@ class Prompted:
 
     async def close(self) -> None:
         """The model belongs to the run."""
+
+
+async def _together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Await all, in order; the first failure cancels the others and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except* Exception as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -30,6 +30,7 @@ from wer_toolagent.options import ToolAgentOptions
 from wer_toolagent.prompts import system_prompt
 
 _OUT_OF_CONTEXT = Move(text="", ends=True, say="")
+_NO_ROOM = End(by="agent", why="out_of_context")
 
 
 @frozen(kw_only=True)
@@ -60,11 +61,13 @@ class ToolAgent:
         """Run one episode to its end; the environment alone limits its steps.
 
         A malformed reply is kept verbatim and ends the turn. So does an agent whose own
-        history no longer fits the model's context.
+        history no longer fits the model's context. A skill that leaves no room for even
+        the first prompt fails: the agent is silent in all turns, and the end says
+        ``out_of_context``.
 
         Raises:
             ConfigError: The skill has scripts, or a tool's name is one that the mode needs.
-            PromptTooLong: Even the first prompt does not fit.
+            PromptTooLong: Even the first prompt does not fit, and there is no skill to blame.
             InfrastructureError: The model's or the sandbox's own failure.
         """
         if skill.scripts:
@@ -79,6 +82,7 @@ class ToolAgent:
             tools=task.tools if mode.native else (),
             schema=mode.schema(task.tools),
             seed=seed,
+            skilled=not skill.empty,
         )
         began = time.monotonic()
         system = system_prompt(mode.instructions, mode.documentation(task.tools), task.context, skill)
@@ -92,7 +96,7 @@ class ToolAgent:
         return Trajectory(
             messages=tuple(messages),
             steps=tuple(chat.steps),
-            end=at,
+            end=_NO_ROOM if chat.mute else at,
             seed=seed,
             usage=chat.usage,
             wall_s=time.monotonic() - began,
@@ -101,13 +105,20 @@ class ToolAgent:
 
 @define(kw_only=True)
 class _Chat:
-    """One rollout's conversation so far."""
+    """One rollout's conversation so far.
+
+    Attributes:
+        skilled: Whether the skill may be why the first prompt does not fit.
+        mute: It did not, so the model is not asked again.
+    """
 
     agent: ToolAgent
     mode: Mode
     tools: Sequence[ToolSpec]
     schema: JsonObject | None
     seed: int
+    skilled: bool
+    mute: bool = False
     history: list[Message] = field(factory=list)
     steps: list[Step] = field(factory=list)
     usage: Usage = field(factory=Usage)
@@ -132,14 +143,17 @@ class _Chat:
 
     async def _move(self) -> Move:
         """Ask the model once and read its reply."""
+        if self.mute:
+            return _OUT_OF_CONTEXT
         sampling = self.agent.options.sampling(
             derive_seed("toolagent", self.seed, len(self.steps)), self.schema
         )
         try:
             reply: Reply = await self.agent.model.complete(tuple(self.history), self.tools, sampling)
         except PromptTooLong:
-            if not self.steps:
+            if not self.steps and not self.skilled:
                 raise
+            self.mute = not self.steps
             return _OUT_OF_CONTEXT
         self.usage = self.usage + reply.usage
         self.history.append(self.mode.remember(reply))

@@ -16,7 +16,7 @@ CONFIG = resolve(None, None, (), {"env": ["bfcl"], "executor": "local/x"})
 
 
 def test_a_new_run_has_its_resolved_configuration_and_versions(tmp_path):
-    folder = folders.create(tmp_path, CONFIG, now=NOW)
+    folder = folders.create(tmp_path, CONFIG, command="run", now=NOW)
 
     assert folder.name == "20260102-030405-bfcl-prompted"
     assert folders.configuration(folder) == CONFIG
@@ -24,14 +24,14 @@ def test_a_new_run_has_its_resolved_configuration_and_versions(tmp_path):
 
 
 def test_two_runs_of_one_second_get_two_folders(tmp_path):
-    first, second = (folders.create(tmp_path, CONFIG, now=NOW) for _ in range(2))
+    first, second = (folders.create(tmp_path, CONFIG, command="run", now=NOW) for _ in range(2))
 
     assert first != second
 
 
 def test_the_newest_run_is_found_without_a_name_and_any_by_its_id(tmp_path):
-    first = folders.create(tmp_path, CONFIG, now=NOW)
-    second = folders.create(tmp_path, CONFIG, now=NOW)
+    first = folders.create(tmp_path, CONFIG, command="run", now=NOW)
+    second = folders.create(tmp_path, CONFIG, command="run", now=NOW)
     os.utime(second / "run.toml", (2e9, 2e9))
     os.utime(second, (2e9, 2e9))
 
@@ -41,7 +41,7 @@ def test_the_newest_run_is_found_without_a_name_and_any_by_its_id(tmp_path):
 
 
 def test_a_misspelt_run_is_answered_with_the_nearest(tmp_path):
-    folder = folders.create(tmp_path, CONFIG, now=NOW)
+    folder = folders.create(tmp_path, CONFIG, command="run", now=NOW)
 
     with pytest.raises(ConfigError, match=f"did you mean '{folder.name}'"):
         folders.find(tmp_path, folder.name[:-1])
@@ -57,4 +57,4 @@ def test_a_folder_that_can_not_be_written_is_named_with_a_remedy(tmp_path):
     blocked.write_text("")
 
     with pytest.raises(StoreError, match=r"cannot write a run folder below .*--runs"):
-        folders.create(blocked / "runs", CONFIG, now=NOW)
+        folders.create(blocked / "runs", CONFIG, command="run", now=NOW)

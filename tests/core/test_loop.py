@@ -18,8 +18,8 @@ def test_the_protocol_ends_with_every_condition_measured_on_every_test_task(tmp_
     store = perform(tmp_path / "run", configured())
 
     found = results(store)
-    assert found.conditions == ("none", "seed", "untrained", "refined", "no-op")
-    assert {cell.domain for cell in found.cells} == {"small", "large", "average"}
+    assert found.conditions == ("none", "seed", "refined", "no-op")
+    assert {cell.domain for cell in found.cells} == {"counting/small", "counting/large", "average"}
     refined = found.cell("refined", "small")
     assert refined is not None and (refined.tasks, refined.trials) == (4, 8)
 

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,9 +8,9 @@ from statsmodels.stats.proportion import proportion_confint
 from wer.reports import statistics
 from wer.reports.statistics import (
     equal_weight_average,
+    equal_weight_difference,
     paired_difference,
     pass_at_1,
-    pass_hat_k,
     smallest_detectable_difference,
     wilson,
 )
@@ -177,13 +175,58 @@ def test_domains_weigh_the_same_whatever_their_size():
     assert 0.55 < average.low < 0.75 < average.high < 0.85
 
 
-def test_pass_hat_k_is_the_chance_that_k_trials_all_pass():
-    table = outcomes("1110", "0000")
+@given(some_outcomes, some_outcomes)
+def test_a_difference_over_one_domain_is_the_paired_difference(left, right):
+    assert equal_weight_difference([(left, right)]) == paired_difference(left, right)
 
-    assert pass_hat_k(table, 1) == pytest.approx(pass_at_1(table).mean)
-    assert pass_hat_k(table, 2) == pytest.approx((math.comb(3, 2) / math.comb(4, 2)) / 2)
-    with pytest.raises(ValueError, match="needs at least 5 trials"):
-        pass_hat_k(table, 5)
+
+def test_domains_weigh_the_same_in_a_difference_whatever_their_size():
+    small = (outcomes(*"1111"), outcomes(*"0000"))
+    large = (outcomes(*"01" * 20), outcomes(*"01" * 20))
+
+    difference = equal_weight_difference([small, large])
+
+    assert difference.mean == pytest.approx(0.5)
+    assert difference.tasks == 44
+    assert difference.p == pytest.approx(2 / 2**4)
+    assert difference.low < 0.5 < difference.high
+
+
+def test_intervals_over_uneven_domains_cover_the_truth_that_often():
+    dice = np.random.default_rng(11)
+    hits = []
+    for _ in range(400):
+        pairs = []
+        for tasks, gain in ((8, 0.3), (30, 0.0), (60, 0.1)):
+            base = dice.beta(0.5, 0.5, tasks)
+            better = np.where(dice.random(tasks) < gain, 1.0, base)
+            pairs.append((drawn(dice, better, 2), drawn(dice, base, 2)))
+        difference = equal_weight_difference(pairs)
+        hits.append(difference.low <= 0.5 * 0.4 / 3 <= difference.high)
+
+    assert 0.925 <= np.mean(hits) <= 0.995
+
+
+def test_the_p_value_of_many_uneven_domains_is_found_on_a_grid():
+    dice = np.random.default_rng(13)
+    sizes = (37, 41, 43, 38, 29)
+    pairs = [(drawn(dice, [0.7] * tasks, 3), drawn(dice, [0.6] * tasks, 3)) for tasks in sizes]
+    differences = [
+        (np.mean(better[task]) - np.mean(base[task])) / len(better)
+        for better, base in pairs
+        for task in better
+    ]
+
+    signs = dice.choice([-1, 1], (20_000, len(differences)))
+    flipped = np.mean(np.abs(signs @ differences) >= abs(sum(differences)) - 1e-9)
+
+    assert 0.001 < flipped < 0.999
+    assert equal_weight_difference(pairs).p == pytest.approx(flipped, abs=0.01)
+
+
+def test_a_difference_over_no_domain_is_refused():
+    with pytest.raises(ValueError, match="at least one domain"):
+        equal_weight_difference([])
 
 
 @pytest.mark.parametrize("table", [{}, {"a": []}])

@@ -300,9 +300,22 @@ async def test_usage_of_all_replies_is_added_up():
     assert trajectory.usage == spent + spent
 
 
-async def test_a_first_prompt_that_does_not_fit_is_an_error():
+async def test_a_first_prompt_that_does_not_fit_without_a_skill_is_an_error():
     with pytest.raises(PromptTooLong):
         await run(Scripted([PromptTooLong("too long")]))
+
+
+@pytest.mark.parametrize("mode", ["native", "step", "plan"])
+async def test_a_skill_that_leaves_no_room_for_the_first_prompt_fails_in_silence(mode):
+    model = Scripted([PromptTooLong("too long")])
+
+    trajectory, world = await run(model, mode=mode, skill=SKILL)
+
+    assert trajectory.end == End(by="agent", why="out_of_context")
+    assert world.said == ["", ""]
+    assert not world.called and len(model.asked) == 1
+    assert trajectory.messages == ("list", "go")
+    assert [(step.turn, step.text, step.calls) for step in trajectory.steps] == [(0, "", ()), (1, "", ())]
 
 
 async def test_an_agent_whose_own_history_outgrows_the_context_ends_its_turns():

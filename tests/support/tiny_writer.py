@@ -58,20 +58,22 @@ def setup(folder: Path | str, *, options: Mapping[str, Any] | None = None, **cha
         "top_k": 12,
         "max_prompt_tokens": 400,
         "max_response_tokens": 12,
-        "reasoning_budget": 50,
         "options": {**OPTIONS, **(options or {})},
         "progress": lambda line: None,
+        "check": lambda: None,
+        "charge": lambda usage: None,
     }
     return OptimizerSetup(**{**values, **changes})
 
 
-def states(count: int, *, phase: int = 0) -> list[RefinementState]:
+def states(count: int, *, phase: int = 0, round: int = 0) -> list[RefinementState]:
     return [
         RefinementState(
             task=Task(id=f"t{number}", env="e", domain="d", split="train", turns=(LETTERS[number % 20] * 3,)),
             skill=Skill(name="s", body=f"b{number}"),
             evidence=(),
             phase=phase,
+            round=round,
         )
         for number in range(count)
     ]

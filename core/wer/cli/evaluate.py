@@ -42,9 +42,10 @@ def evaluate(
             "skill": {domain.name: measured for domain in run.domains},
         }
         publish(run, {"skill": conditions["skill"]})
+        run.store.put_document("about", "split", split)
         await measure(run, conditions, split=split)
         run.display.end_stage()
         write_report(run.folder, run.store, config)
         print_report(Console(), run.store, run.folder, config)
 
-    create_and_perform(config, runs, plugins.load(), work)
+    create_and_perform("eval", config, runs, plugins.load(), work)

@@ -17,7 +17,9 @@ from wer.reports.statistics import smallest_detectable_difference
 def print_forecast(console: Console, config: RunConfig, domains: Sequence[Domain]) -> None:
     """Print what the run will cost at most, and the smallest difference that it can show."""
     ahead = forecast(config, domains)
-    table = Table(title="Forecast (at most)", title_justify="left")
+    table = Table(
+        title="Forecast (an estimate: later phases work on what earlier ones retain)", title_justify="left"
+    )
     for heading in ("role", "model", "calls", "prompt tokens", "completion tokens", "USD"):
         table.add_column(heading, justify="left" if heading in ("role", "model") else "right")
     for role in ahead.roles:

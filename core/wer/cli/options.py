@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -73,39 +72,48 @@ class Settings:
         ),
     ] = None
 
-    @property
-    def caps(self) -> Mapping[str, Json]:
-        """The caps that were given, by their key below ``budget``."""
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if name.startswith("max_") and value is not None
-        }
-
     def resolve(self, **more: Json) -> RunConfig:
         """Combine preset, file and options; what wasn't given is left to the others.
 
         Args:
             more: Further keys, with two underscores for a dot.
         """
-        given = asdict(self)
-        for name in (
-            "preset",
-            "config",
-            "set",
-            "price",
-            *(name for name in given if name.startswith("max_")),
-        ):
-            del given[name]
+        given = {name: value for name, value in asdict(self).items() if name not in _NOT_KEYS}
         if self.domains is not None:
             given["domains"] = [part.strip() for part in self.domains.split(",") if part.strip()]
-        caps = {f"budget.{name}": value for name, value in self.caps.items()}
-        if self.price:
-            given["prices"] = dict(_price(text) for text in self.price)
         others = {name.replace("__", "."): value for name, value in more.items()}
         default = Path("wer.toml")
         file = self.config or (default if default.is_file() else None)
-        return resolve(self.preset, file, self.set or (), {**given, **caps, **others})
+        return resolve(self.preset, file, self.set or (), {**given, **self._purse(), **others})
+
+    def resume(self, file: Path) -> RunConfig:
+        """The configuration of a run that goes on, with what may change about it.
+
+        Raises:
+            ConfigError: An option was given that would make it another run.
+        """
+        fixed = [
+            f"--{name}"
+            for name, value in asdict(self).items()
+            if value is not None and name not in ("set", "price") and name not in _CAPS
+        ]
+        fixed += [f"--set {item}" for item in self.set or () if not item.startswith(_MAY_CHANGE)]
+        if fixed:
+            raise ConfigError(
+                f"{', '.join(fixed)} can't be changed in a run that goes on. Leave it out, or start a new run; "
+                "caps, --price and --set limits.*, concurrency and workers may change."
+            )
+        return resolve(None, file, self.set or (), self._purse())
+
+    def _purse(self) -> dict[str, Json]:
+        """Caps and prices, as configuration keys."""
+        purse = {f"budget.{name}": getattr(self, name) for name in _CAPS}
+        return {**purse, "prices": dict(_price(text) for text in self.price) if self.price else None}
+
+
+_CAPS = ("max_rollouts", "max_tokens", "max_cost")
+_NOT_KEYS = (*_CAPS, "preset", "config", "set", "price")
+_MAY_CHANGE = ("limits.", "budget.", "prices", "concurrency", "workers")
 
 
 def _price(text: str) -> tuple[str, list[float]]:

@@ -13,16 +13,17 @@ from wer import folders
 from wer.configuration import RunConfig
 from wer.display import Display
 from wer.errors import WerError
-from wer.loop.opening import Run, opened
+from wer.loop.opening import Run, check_names, fetch_models, opened
 from wer.plugins import Plugins
 from wer.store import Store
 
 Work = Callable[[Run], Awaitable[None]]
 
 
-def create_and_perform(config: RunConfig, runs: Path, plugins: Plugins, work: Work) -> Path:
-    """Do the work in a new run folder."""
-    folder = folders.create(runs, config, now=datetime.now(UTC))
+def create_and_perform(command: str, config: RunConfig, runs: Path, plugins: Plugins, work: Work) -> Path:
+    """Do a command's work in a new run folder."""
+    check_names(config, plugins)
+    folder = folders.create(runs, config, command=command, now=datetime.now(UTC))
     perform(config, folder, plugins, work, again="")
     return folder
 
@@ -37,6 +38,8 @@ def perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work, *, ag
     console.print(f"run folder: {folder}", markup=False, soft_wrap=True)
     try:
         with folders.locked(folder):
+            with Display() as display:
+                fetch_models(config, display)
             asyncio.run(_perform(config, folder, plugins, work))
     except (WerError, KeyboardInterrupt):
         if again:

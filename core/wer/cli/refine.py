@@ -50,4 +50,4 @@ def refine(
             out.print(f"{domain}: {run.folder / 'skills' / 'refined' / after.name}", markup=False)
             out.print(diff(before, after), markup=False)
 
-    create_and_perform(config, runs, plugins.load(), work)
+    create_and_perform("refine", config, runs, plugins.load(), work)

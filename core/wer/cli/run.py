@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-from attrs import evolve
 from cyclopts import Parameter
 from rich.console import Console
 
@@ -24,7 +23,11 @@ def run(
     *,
     settings: Settings = Settings(),  # noqa: B008
     resume: Annotated[
-        str | None, Parameter(help="Go on with this run (id or folder): nothing is paid twice.")
+        str | None,
+        Parameter(
+            help="Go on with this run (id or folder): no finished rollout is paid twice. Takes new caps, prices, "
+            "and --set limits.*, concurrency or workers."
+        ),
     ] = None,
     dry_run: Annotated[bool, Parameter(help="Print the forecast and stop.", negative=())] = False,
     runs: Runs = Path("runs"),
@@ -37,8 +40,9 @@ def run(
     found = plugins.load()
     if resume is not None:
         folder = folders.find(runs, resume)
-        config = folders.configuration(folder)
-        config = evolve(config, budget=evolve(config.budget, **settings.caps))
+        folders.demand_command(folder, "run")
+        config = settings.resume(folder / "run.toml")
+        folders.rewrite(folder, config)
         _perform(config, folder, found)
         return
     config = settings.resolve()
@@ -46,7 +50,7 @@ def run(
     chosen = domains(config, environments(config, found), test_limit=config.evaluation.test_limit)
     print_forecast(Console(), config, chosen)
     if not dry_run:
-        _perform(config, folders.create(runs, config, now=datetime.now(UTC)), found)
+        _perform(config, folders.create(runs, config, command="run", now=datetime.now(UTC)), found)
 
 
 def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:

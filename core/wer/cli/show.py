@@ -10,13 +10,21 @@ from rich.syntax import Syntax
 
 from wer import folders
 from wer.cli.options import Runs
-from wer.records import NO_SKILL, Rollout, Skill
-from wer.reports.lineage import ChangedLine, changed_lines, diff, revisions
+from wer.records import Rollout, Skill
+from wer.reports.lineage import ChangedLine, changed_lines, diff, revisions, root
 from wer.reports.reporting import print_report
 from wer.skills import render_document
 from wer.skills.cleaning import plain
 from wer.store import Store
 from wer.writing import render_trajectory
+
+_SHOWN = {
+    "refined": "the refined skill",
+    "untrained": "the untrained optimizer's skill (this run has no refined one)",
+    "seed": "the seed skill (this run has no revision of it)",
+    "skill": "the skill that was measured",
+}
+"""What is shown of a domain, the first that the run has."""
 
 
 def show(
@@ -36,32 +44,39 @@ def show(
     store = Store(folder / "wer.sqlite")
     console = Console(highlight=False)
     try:
-        published = store.documents("published")
-        for domain in dict.fromkeys(key.partition(" ")[2] for key in published):
-            _show_domain(console, store, domain, published, trajectories)
+        published = _published(store)
+        if not published:
+            console.print("this run has no skills yet", markup=False)
+        for domain, skills in published.items():
+            _show_domain(console, store, domain, skills, trajectories)
         print_report(console, store, folder, config)
     finally:
         store.close()
 
 
+def _published(store: Store) -> Mapping[str, Mapping[str, Skill]]:
+    """Skills by domain and condition."""
+    found: dict[str, dict[str, Skill]] = {}
+    for key, skill_id in store.documents("published").items():
+        condition, _, domain = key.partition(" ")
+        found.setdefault(domain, {})[condition] = store.skill(skill_id)
+    return found
+
+
 def _show_domain(
-    console: Console, store: Store, domain: str, published: Mapping[str, str], trajectories: bool
+    console: Console, store: Store, domain: str, skills: Mapping[str, Skill], trajectories: bool
 ) -> None:
-    final = next(
-        (
-            store.skill(published[f"{name} {domain}"])
-            for name in ("refined", "untrained", "seed")
-            if f"{name} {domain}" in published
-        ),
-        NO_SKILL,
-    )
-    seed_id = published.get(f"seed {domain}")
-    seed: Skill = store.skill(seed_id) if seed_id else NO_SKILL
-    console.rule(f"{domain}: the refined skill", align="left")
+    condition = next(name for name in _SHOWN if name in skills)
+    final = skills[condition]
+    console.rule(f"{domain}: {_SHOWN[condition]}", align="left")
     console.print(render_document(final), markup=False)
-    console.rule("changes to the seed skill", align="left")
+    if condition not in ("refined", "untrained"):
+        return
+    history = revisions(store, domain, condition)
+    seed = skills.get("seed") or root(history)
+    console.rule("changes to the seed skill" if not seed.empty else "all of it is new", align="left")
     console.print(Syntax(diff(seed, final) or "(none)", "diff", background_color="default"))
-    for changed in changed_lines(seed, final, revisions(store, domain)):
+    for changed in changed_lines(seed, final, history):
         _show_origin(console, changed, trajectories)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from attrs import evolve
@@ -11,6 +10,7 @@ from wer.loop.opening import Domain, Run
 from wer.loop.seeding import Scanned
 from wer.records import NO_SKILL, Sampling, Skill, content_hash, derive_seed
 from wer.skills import slug
+from wer.together import together
 from wer.writing import merge_messages, read_skill
 
 _FAN_IN = 8
@@ -30,7 +30,7 @@ async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: 
         return NO_SKILL
     while len(skills) > 1:
         groups = [skills[i : i + _FAN_IN] for i in range(0, len(skills), _FAN_IN)]
-        skills = await asyncio.gather(*(_merged(run, domain, group, label) for group in groups))
+        skills = await together(_merged(run, domain, group, label) for group in groups)
     return evolve(skills[0], name=slug(domain.name))
 
 

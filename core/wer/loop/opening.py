@@ -90,9 +90,10 @@ class Run:
             top_k=config.training.top_k,
             max_prompt_tokens=config.training.max_prompt_tokens,
             max_response_tokens=config.training.max_response_tokens,
-            reasoning_budget=config.reward.reasoning_budget,
             options=config.optimizer.get(config.backend, {}),
             progress=self.display.say,
+            check=self.ledger.check,
+            charge=lambda usage: self.ledger.charge("writer", usage),
         )
         return self.plugins.optimizers.make(config.backend, setup)
 
@@ -187,7 +188,6 @@ async def opened(
         ledger = Ledger(_budget(config), store)
         display.watch(lambda: ledger.total, store.add_time)
         stack.callback(display.end_stage)
-        _fetch_models(config, display)
         models = _Models(
             plugins=plugins,
             ledger=ledger,
@@ -196,6 +196,8 @@ async def opened(
             say=display.say,
         )
         stack.push_async_callback(models.close)
+        for spec in filter(None, (config.seed_writer, config.merge_writer)):
+            models.role("", spec)  # opened now, so that a missing key is found before anything is paid
         executor: Executor = plugins.executors.make(
             config.agent, models.role("executor", config.executor), config.executor_options
         )
@@ -256,7 +258,7 @@ class _Models:
             await model.close()
 
 
-def _fetch_models(config: RunConfig, display: Display) -> None:
+def fetch_models(config: RunConfig, display: Display) -> None:
     """Download the catalogue's models that the run names, with progress, before anything waits for them."""
     specs = (config.executor, config.writer, config.seed_writer, config.merge_writer)
     wanted = {spec.partition("/")[2].partition("?")[0] for spec in specs}

@@ -86,6 +86,7 @@ class Scheduler:
     on_finished: Callable[[Rollout, bool], None]
     say: Callable[[str], None]
     _locks: dict[str, asyncio.Lock] = field(factory=dict, init=False)
+    _flying: set[asyncio.Future[None]] = field(factory=set, init=False)
     _failures: list[Exception] = field(factory=list, init=False)
     _expecting: dict[str, asyncio.Lock] = field(factory=dict, init=False)
 
@@ -104,6 +105,8 @@ class Scheduler:
         rollouts = [task.result() for task in tasks]
         finished = tuple(rollout for rollout in rollouts if rollout is not None)
         if len(finished) < len(rollouts):
+            while self._flying:  # also those of other calls, whose caller may cancel them on our failure
+                await asyncio.wait(set(self._flying))
             raise self._failures[0]
         return finished
 
@@ -131,11 +134,19 @@ class Scheduler:
             if self._failures:
                 return None
             self.ledger.begin_rollout()
+            landed = asyncio.get_running_loop().create_future()
+            self._flying.add(landed)
             try:
-                rollout, tries = await self._try(unit, key)
+                return await self._fly(unit, key)
             except BaseException:
                 self.ledger.abandon_rollout()
                 raise
+            finally:
+                self._flying.discard(landed)
+                landed.set_result(None)
+
+    async def _fly(self, unit: Unit, key: str) -> Rollout:
+        rollout, tries = await self._try(unit, key)
         name, _ = self.world.verifiers[unit.task.env]
         self.store.put_rollout(rollout, task=unit.task, skill=unit.skill, verifier=name, tries=tries)
         self.on_finished(rollout, False)

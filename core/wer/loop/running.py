@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 from attrs import frozen
@@ -12,10 +11,11 @@ from wer.loop.measuring import measure
 from wer.loop.merging import merge
 from wer.loop.opening import Domain, Run
 from wer.loop.refining import refine
-from wer.loop.seeding import Scanned, demand_signal, first_states, scan, seed_skills
+from wer.loop.seeding import Scanned, demand_signal, first_states, given_seed, scan, seed_skills
 from wer.loop.training import train
-from wer.records import NO_SKILL, Skill
+from wer.records import NO_SKILL, Experience, Skill
 from wer.skills import save_skill
+from wer.together import together
 
 
 @frozen(kw_only=True)
@@ -30,26 +30,49 @@ class Start:
 
 
 async def run_protocol(run: Run) -> None:
-    """Perform everything; each finished part is in the store, so that a second call repeats none."""
+    """Perform everything; each finished part is in the store, so that a second call repeats none.
+
+    An optimizer that does not learn has no untrained twin to compare with. What its phases
+    found is not lost: refinement then starts from the best skill of each task.
+    """
     conditions = run.config.evaluation.conditions
-    start = await begin(run)
-    optimizer = run.optimizer()
-    skills: dict[str, Mapping[str, Skill]] = {}
+    optimizer = run.optimizer()  # made first, so that wrong settings are found before anything is paid
     try:
+        start = await begin(run)
+        skills: dict[str, Mapping[str, Skill]] = {}
         if "none" in conditions:
             skills["none"] = {domain.name: NO_SKILL for domain in run.domains}
         if "seed" in conditions:
             skills["seed"] = await _merge_all(run, start.scanned, "seed")
-        if "untrained" in conditions:
+        if "untrained" in conditions and optimizer.learns:
             skills["untrained"] = await refine_all(run, optimizer, start, "untrained")
         if "refined" in conditions:
-            await train(run, optimizer, first_states(start.all, run.config.training.states_per_phase))
-            optimizer.save(run.folder / "checkpoints" / "final")
+            first = first_states(start.all, run.config.training.states_per_phase)
+            experiences = await train(run, optimizer, first)
+            if optimizer.learns:
+                optimizer.save(run.folder / "checkpoints" / "final")
+            else:
+                start = best_so_far(start, experiences)
             skills["refined"] = await refine_all(run, optimizer, start, "refined")
     finally:
         await optimizer.close()
     publish(run, skills)
     await measure(run, skills)
+
+
+def best_so_far(start: Start, experiences: Sequence[Experience]) -> Start:
+    """Each task with the skill that passed most: its seed skill, or a candidate that passed more."""
+    best = {task.task.key: task for task in start.all}
+    for found in experiences:
+        here = best[found.state.task.key]
+        if found.candidate.skill is None:
+            continue
+        new = Scanned(task=here.task, skill=found.candidate.skill, rollouts=found.rollouts)
+        if new.share > here.share:
+            best[here.task.key] = new
+    return Start(
+        scanned={name: tuple(best[task.task.key] for task in tasks) for name, tasks in start.scanned.items()}
+    )
 
 
 async def begin(run: Run) -> Start:
@@ -59,6 +82,7 @@ async def begin(run: Run) -> Start:
         WerError: Every rollout with the seed skills passed, or none did.
     """
     tasks = [task for domain in run.domains for task in domain.train]
+    given_seed(run)
     await scan(run, {task.key: NO_SKILL for task in tasks}, tasks, label="training tasks, no skill")
     skills = await seed_skills(run, tasks)
     scanned = iter(await scan(run, skills, tasks, label="training tasks, seed skills"))
@@ -77,8 +101,8 @@ async def refine_all(run: Run, optimizer: Optimizer, start: Start, label: str) -
 async def _merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
     run.display.stage(f"merging the {label} skills", len(by_domain), unit="domains")
     domains: Mapping[str, Domain] = {domain.name: domain for domain in run.domains}
-    merged = await asyncio.gather(
-        *(merge(run, domains[name], sources, label=label) for name, sources in by_domain.items())
+    merged = await together(
+        merge(run, domains[name], sources, label=label) for name, sources in by_domain.items()
     )
     return dict(zip(by_domain, merged, strict=True))
 

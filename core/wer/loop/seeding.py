@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from wer.loop.rollouts import Unit, seeds_of
 from wer.records import NO_SKILL, RefinementState, Rollout, Sampling, Skill, Task, content_hash, derive_seed
 from wer.retention import matched_pair, mixedness
 from wer.skills import load_skill
+from wer.together import together
 from wer.writing import read_skill, seed_messages
 
 _TRIES = 3
@@ -50,19 +50,28 @@ async def seed_skills(run: Run, tasks: Sequence[Task]) -> Mapping[str, Skill]:
 
     A task whose draft can't be read after three tries starts from no skill.
     """
-    if run.config.seed_skill:
-        given = load_skill(Path(run.config.seed_skill))
+    given = given_seed(run)
+    if given is not None:
         return {task.key: given for task in tasks}
     spec = run.config.seed_writer or run.config.writer or run.config.executor
     model = run.role("seed writer", spec)
     run.display.stage(f"seed skills by {spec}", len(tasks), unit="drafts")
-    drafts = await asyncio.gather(*(_draft(run, model, task) for task in tasks))
+    drafts = await together(_draft(run, model, task) for task in tasks)
     unreadable = sum(draft.empty for draft in drafts)
     if unreadable:
         run.display.say(
             f"{unreadable} of {len(drafts)} drafts were not readable: those tasks start from no skill"
         )
     return {task.key: draft for task, draft in zip(tasks, drafts, strict=True)}
+
+
+def given_seed(run: Run) -> Skill | None:
+    """The seed skill that the user gave as a file, if any.
+
+    Raises:
+        SkillError: The file is not a skill.
+    """
+    return load_skill(Path(run.config.seed_skill)) if run.config.seed_skill else None
 
 
 async def _draft(run: Run, model: Model, task: Task) -> Skill:

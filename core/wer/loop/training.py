@@ -10,17 +10,23 @@ from wer.records import Experience, PhaseOutcome, RefinementState
 from wer.retention import assemble, mixedness, retain
 
 
-async def train(run: Run, optimizer: Optimizer, states: Sequence[RefinementState]) -> None:
+async def train(run: Run, optimizer: Optimizer, states: Sequence[RefinementState]) -> Sequence[Experience]:
     """Run all phases; a phase that retains nothing ends training, as a result and not as a crash.
 
     A finished phase is a checkpoint folder with ``done`` in it: on resume it is loaded,
     and its experience comes from the store.
+
+    Returns:
+        The experience of all phases, in an order that a replay repeats.
     """
+    everything: list[Experience] = []
     settings = run.config.training
     for phase in range(settings.phases):
         states = states[: settings.states_per_phase or None]
         outcome = await _phase(run, optimizer, states, phase)
-        kept = retain(sorted(outcome.experiences, key=_place))
+        experiences = sorted(outcome.experiences, key=_place)
+        everything += experiences
+        kept = retain(experiences)
         run.display.say(f"phase {phase}: {_summary(outcome.experiences)}; {len(kept)} candidates retained")
         states = [assemble(experience, phase=phase + 1) for experience in kept]
         if not states and phase + 1 < settings.phases:
@@ -28,7 +34,8 @@ async def train(run: Run, optimizer: Optimizer, states: Sequence[RefinementState
                 f"training ends after phase {phase}: no candidate had mixed outcomes, so there is nothing to pair. "
                 "More states, more candidates (training.k) or a warmer executor would give some."
             )
-            return
+            break
+    return everything
 
 
 async def _phase(

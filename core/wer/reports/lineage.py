@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from wer.records import Experience, Rollout, Skill
+from wer.records import NO_SKILL, Experience, Rollout, Skill
 from wer.store import Store
 
 
@@ -17,6 +17,7 @@ class Revision:
 
     Attributes:
         pair: The evidence of the state: a success and a failure, or one rollout.
+        first: Whether it revised a skill that is no revision itself.
     """
 
     stage: str
@@ -26,19 +27,32 @@ class Revision:
     pair: tuple[Rollout, ...]
     passed: int
     rollouts: int
+    first: bool
 
 
-def revisions(store: Store, domain: str) -> Sequence[Revision]:
-    """Every revision in a domain that gave a skill, oldest first: the revision tree as a list.
+def revisions(store: Store, domain: str, condition: str) -> Sequence[Revision]:
+    """Every revision that a condition's skill can stem from, oldest first: the revision tree as a list.
+
+    Training belongs to the refined skill alone; refinement rounds have a stage a condition.
 
     Args:
         domain: ``env/domain``.
+        condition: ``refined`` or ``untrained``; any other has no revisions.
     """
+    stages = (f"refine/{condition}/", *(("train/",) if condition == "refined" else ()))
     return [
         _revision(stage, found)
         for stage, found in store.experiences()
-        if found.candidate.skill is not None and f"{found.state.task.env}/{found.state.task.domain}" == domain
+        if stage.startswith(stages)
+        and found.candidate.skill is not None
+        and f"{found.state.task.env}/{found.state.task.domain}" == domain
     ]
+
+
+def root(history: Sequence[Revision]) -> Skill:
+    """The skill that all first revisions started from; no skill where they started from several."""
+    first = {revision.before.id: revision.before for revision in history if revision.first}
+    return next(iter(first.values())) if len(first) == 1 else NO_SKILL
 
 
 def _revision(stage: str, found: Experience) -> Revision:
@@ -51,6 +65,7 @@ def _revision(stage: str, found: Experience) -> Revision:
         pair=found.state.evidence,
         passed=sum(rollout.verdict.passed for rollout in found.rollouts),
         rollouts=len(found.rollouts),
+        first=found.state.parent is None,
     )
 
 

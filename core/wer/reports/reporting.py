@@ -18,7 +18,7 @@ from wer.store import Store
 def print_report(console: Console, store: Store, folder: Path, config: RunConfig) -> None:
     """Print the table, the contrasts in words, and where everything is."""
     found = results(store)
-    console.print(table(found, title=f"Pass@1 on the test split, % ({folder.name})"))
+    console.print(table(found, title=f"{_title(store)} ({folder.name})"))
     for line in _findings(found, store, config):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(
@@ -50,7 +50,7 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
     found = results(store)
     yield f"# WER run {folder.name}\n"
     yield f"Backend `{config.backend}`, executor `{config.executor}`, writer `{config.writer or config.executor}`.\n"
-    yield "## Pass@1 on the test split, %\n"
+    yield f"## {_title(store)}\n"
     heading, *rows = _grid(found)
     yield f"| {' | '.join(heading)} |"
     yield "|---" * len(heading) + "|"
@@ -61,6 +61,7 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
         yield f"- {line}"
     yield "\n## Training\n"
     yield from _training(store)
+    yield from _metrics(store)
     yield "\n## Time\n"
     yield "| stage | seconds |"
     yield "|---|---|"
@@ -75,6 +76,10 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
             f"| {role} | {usage.calls} | {usage.prompt_tokens} | {usage.cached_tokens} "
             f"| {usage.completion_tokens} | {usd} |"
         )
+
+
+def _title(store: Store) -> str:
+    return f"Pass@1 on the {store.document('about', 'split') or 'test'} split, %"
 
 
 def _findings(found: Results, store: Store, config: RunConfig) -> Iterator[str]:
@@ -104,12 +109,26 @@ def _training(store: Store) -> Iterator[str]:
         yield f"| {stage} | {len(rewards)} | {sum(rewards) / len(rewards):.3f} |"
 
 
+def _metrics(store: Store) -> Iterator[str]:
+    """One row an update step, with whatever the optimizer measured in it."""
+    steps = store.metrics()
+    names = list(dict.fromkeys(name for _, _, measured in steps for name in measured))
+    if not names:
+        return
+    yield "\nUpdate steps; names that end in `_s` are seconds:\n"
+    yield f"| stage | step | {' | '.join(names)} |"
+    yield "|---" * (len(names) + 2) + "|"
+    for stage, step, measured in steps:
+        cells = (f"{measured[name]:.4g}" if name in measured else "-" for name in names)
+        yield f"| {stage} | {step} | {' | '.join(cells)} |"
+
+
 def _grid(found: Results) -> list[list[str]]:
     """The table's cells, headings first: Pass@1 and its interval, the trials a task, and n in the headings."""
     heading = ["condition", "trials"]
     for domain in _columns(found):
         tasks = max(cell.estimate.tasks for cell in found.cells if cell.domain == domain)
-        heading.append(f"{domain} (n={tasks})")
+        heading.append(f"{found.heading(domain)} (n={tasks})")
     rows = []
     for condition in found.conditions:
         estimates = [found.cell(condition, domain) for domain in _columns(found)]

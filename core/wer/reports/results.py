@@ -8,7 +8,7 @@ from attrs import frozen
 
 from wer.loop.measuring import NOOP
 from wer.reports import statistics
-from wer.reports.statistics import Difference, Estimate
+from wer.reports.statistics import Difference, Estimate, Outcomes
 from wer.store import Store
 
 AVERAGE = "average"
@@ -33,7 +33,7 @@ class Cell:
     """Pass@1 of one condition in one domain, or averaged over domains with equal weight.
 
     Attributes:
-        domain: A domain's name, or `AVERAGE`.
+        domain: ``env/domain``, or `AVERAGE`.
     """
 
     condition: str
@@ -43,7 +43,10 @@ class Cell:
 
 @frozen(kw_only=True)
 class Contrast:
-    """A paired difference between two conditions, over the tasks and seeds that both have."""
+    """A paired difference between two conditions, over the tasks and seeds that both have.
+
+    Domains weigh the same, as in the table's average.
+    """
 
     better: str
     base: str
@@ -70,7 +73,11 @@ class Contrast:
 
 @frozen(kw_only=True)
 class Results:
-    """Everything that a report prints about the test split."""
+    """Everything that a report prints about the measured split.
+
+    Attributes:
+        domains: As ``env/domain``.
+    """
 
     cells: tuple[Cell, ...]
     contrasts: tuple[Contrast, ...]
@@ -78,11 +85,21 @@ class Results:
     domains: tuple[str, ...]
 
     def cell(self, condition: str, domain: str) -> Estimate | None:
-        """The estimate of one cell, if that condition was measured there."""
+        """The estimate of one cell, if that condition was measured there.
+
+        Args:
+            domain: ``env/domain``, or what `heading` makes of it.
+        """
         for cell in self.cells:
-            if (cell.condition, cell.domain) == (condition, domain):
+            if cell.condition == condition and domain in (cell.domain, self.heading(cell.domain)):
                 return cell.estimate
         return None
+
+    def heading(self, domain: str) -> str:
+        """A domain's name without its environment, where only one environment has such a domain."""
+        plain = domain.partition("/")[2] or domain
+        alike = [name for name in self.domains if name.partition("/")[2] == plain]
+        return domain if len(alike) > 1 or plain == AVERAGE else plain
 
 
 def results(store: Store) -> Results:
@@ -99,16 +116,15 @@ def results(store: Store) -> Results:
         Contrast(
             better=better,
             base=base,
-            difference=statistics.paired_difference(_pooled(outcomes[better]), _pooled(outcomes[base])),
+            difference=statistics.equal_weight_difference(shared),
         )
         for better, base in _pairs(conditions)
+        if (shared := _shared(outcomes[better], outcomes[base]))
     )
     return Results(cells=cells, contrasts=contrasts, conditions=conditions, domains=domains)
 
 
-def _cells(
-    condition: str, by_domain: Mapping[str, Mapping[str, Sequence[bool]]], domains: Sequence[str]
-) -> Sequence[Cell]:
+def _cells(condition: str, by_domain: Mapping[str, Outcomes], domains: Sequence[str]) -> Sequence[Cell]:
     cells = [
         Cell(condition=condition, domain=domain, estimate=statistics.pass_at_1(by_domain[domain]))
         for domain in domains
@@ -118,10 +134,15 @@ def _cells(
     return [*cells, Cell(condition=condition, domain=AVERAGE, estimate=average)]
 
 
-def _pooled(by_domain: Mapping[str, Mapping[str, Sequence[bool]]]) -> Mapping[str, Sequence[bool]]:
-    return {
-        f"{domain} {task}": trials for domain, tasks in by_domain.items() for task, trials in tasks.items()
-    }
+def _shared(
+    better: Mapping[str, Outcomes], base: Mapping[str, Outcomes]
+) -> Sequence[tuple[Outcomes, Outcomes]]:
+    """The outcomes of both conditions in each domain that has tasks of both."""
+    return [
+        (tasks, base[domain])
+        for domain, tasks in better.items()
+        if tasks.keys() & base.get(domain, {}).keys()
+    ]
 
 
 def _pairs(conditions: Sequence[str]) -> Sequence[tuple[str, str]]:

@@ -19,6 +19,7 @@ Outcomes: TypeAlias = Mapping[str, Sequence[bool]]
 """Passed or not, trial by trial, of each task by its name."""
 
 _Z = NormalDist().inv_cdf(0.975)
+_GRID = 20_000
 
 
 @frozen(kw_only=True)
@@ -117,37 +118,74 @@ def paired_difference(better: Outcomes, base: Outcomes) -> Difference:
     Raises:
         ValueError: The conditions have no task in common.
     """
-    shared = [task for task in better if task in base]
-    if not shared:
-        raise ValueError("a paired difference needs a task that both conditions have")
-    pairs = [(_share(better[task]), _share(base[task])) for task in shared]
-    differences = [first - second for first, second in pairs]
-    step = 1 / max(len(trials[task]) for trials in (better, base) for task in shared)
-    mean = float(sum(differences) / len(shared))
-    padded = [*map(float, differences), step, -step]
-    centre = sum(padded) / len(padded)
-    variance = sum((value - centre) ** 2 for value in padded) / len(padded)
-    half = _student(len(padded) - 1) * math.sqrt(variance / len(padded))
+    return equal_weight_difference([(better, base)])
+
+
+def equal_weight_difference(pairs: Sequence[tuple[Outcomes, Outcomes]]) -> Difference:
+    """Average `paired_difference` over domains, each with the same weight however many tasks it has.
+
+    The domains' variances add up, with the degrees of freedom of Welch and
+    Satterthwaite. p flips the sign of each task's difference, weighted as in the mean.
+
+    Args:
+        pairs: The outcomes of the two conditions, a domain each.
+
+    Raises:
+        ValueError: There is no domain, or one in which the conditions share no task.
+    """
+    if not pairs:
+        raise ValueError("a difference needs at least one domain")
+    parts = [_paired(better, base) for better, base in pairs]
+    mean = float(sum(part.mean for part in parts) / len(parts))
+    centre = sum(part.centre for part in parts) / len(parts)
+    variance = sum(part.variance for part in parts)
+    freedom = variance**2 / sum(part.variance**2 / part.freedom for part in parts)
+    half = _student(freedom) * math.sqrt(variance) / len(parts)
+    tasks = sum(len(part.differences) for part in parts)
     return Difference(
         mean=mean,
         low=max(-1.0, min(mean, centre - half)),
         high=min(1.0, max(mean, centre + half)),
-        p=_sign_flip(differences),
-        tasks=len(shared),
+        p=_sign_flip([each / len(part.differences) for part in parts for each in part.differences]),
+        tasks=tasks,
     )
 
 
-def pass_hat_k(outcomes: Outcomes, k: int) -> float:
-    """The chance that k trials of a task all pass, averaged over tasks [pass^k of tau-bench].
+@frozen(kw_only=True)
+class _Paired:
+    """Per-task differences of one domain.
 
-    Raises:
-        ValueError: A task has fewer than k trials.
+    Attributes:
+        centre: Their mean with the two added tasks.
+        variance: Of the centre, never 0.
+        freedom: Degrees of freedom of the variance.
     """
-    few = [task for task, trials in _checked(outcomes).items() if len(trials) < k]
-    if few or k < 1:
-        raise ValueError(f"pass^{k} needs at least {k} trials of every task and k >= 1; too few: {few[:3]}")
-    chances = [math.comb(sum(trials), k) / math.comb(len(trials), k) for trials in outcomes.values()]
-    return sum(chances) / len(chances)
+
+    differences: tuple[Fraction, ...]
+    centre: float
+    variance: float
+    freedom: int
+
+    @property
+    def mean(self) -> Fraction:
+        return sum(self.differences, Fraction()) / len(self.differences)
+
+
+def _paired(better: Outcomes, base: Outcomes) -> _Paired:
+    shared = [task for task in better if task in base]
+    if not shared:
+        raise ValueError("a paired difference needs a task that both conditions have")
+    differences = tuple(_share(better[task]) - _share(base[task]) for task in shared)
+    step = 1 / max(len(trials[task]) for trials in (better, base) for task in shared)
+    padded = [*map(float, differences), step, -step]
+    centre = sum(padded) / len(padded)
+    variance = sum((value - centre) ** 2 for value in padded) / len(padded)
+    return _Paired(
+        differences=differences,
+        centre=centre,
+        variance=variance / len(padded),
+        freedom=len(padded) - 1,
+    )
 
 
 def smallest_detectable_difference(
@@ -189,23 +227,29 @@ def _share(trials: Sequence[bool]) -> Fraction:
     return Fraction(sum(trials), len(trials))
 
 
-def _student(freedom: int) -> float:
+def _student(freedom: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
 
 
 def _sign_flip(differences: Sequence[Fraction]) -> float:
-    """Exact p of the test that flips the sign of each task's difference with a fair coin."""
+    """Exact p of the test that flips the sign of each task's difference with a fair coin.
+
+    Where the common denominator is large, sizes are rounded to 1/`_GRID` of their sum.
+    The test stays exact, of a slightly other weighting: rounding looks at no sign.
+    """
     import numpy as np
 
-    scale = math.lcm(*(difference.denominator for difference in differences))
-    sizes = [abs(int(difference * scale)) for difference in differences]
-    reach = sum(sizes)
+    scale = Fraction(math.lcm(*(difference.denominator for difference in differences)))
+    total = sum(map(abs, differences))
+    if total * scale > _GRID:
+        scale = _GRID / total
+    steps = [round(difference * scale) for difference in differences]
+    reach = sum(map(abs, steps))
     chances = np.zeros(2 * reach + 1)  # of each sum, -reach..reach
     chances[reach] = 1.0
-    for size in filter(None, sizes):
+    for size in filter(None, map(abs, steps)):
         chances = (np.roll(chances, size) + np.roll(chances, -size)) / 2
-    seen = abs(int(sum(differences) * scale))
-    far = np.abs(np.arange(-reach, reach + 1)) >= seen
+    far = np.abs(np.arange(-reach, reach + 1)) >= abs(sum(steps))
     return min(1.0, float(chances[far].sum()))
