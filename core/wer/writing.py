@@ -37,6 +37,10 @@ description: Book and change meeting rooms.
 A skill is a procedure for every task of its family, never the solution of one task: it names tools and rules, but no \
 file names, ids, amounts or other values of the task below. Say what to do first, with which tool, and what to avoid."""
 
+_REMINDER = (
+    "Begin with <think>, close it with </think>, then write one <skill> block and close it with </skill>."
+)
+
 _REVISE = (
     "You revise the written skill of a tool-using agent. The agent is frozen: it reads the skill in its "
     "system prompt, then calls tools. You see the task, the tools, the skill in force and what happened "
@@ -64,14 +68,14 @@ def revision_messages(state: RefinementState) -> tuple[Message, ...]:
         f"# Skill in force\n{skill}",
         *(_evidence_block("Success", rollout) for rollout in state.successes),
         *(_evidence_block("Failure", rollout) for rollout in state.failures),
-        "Write the revised skill.",
+        f"Write the revised skill. {_REMINDER}",
     ]
     return (Message(role="system", content=_REVISE), Message(role="user", content="\n\n".join(blocks)))
 
 
 def seed_messages(task: Task) -> tuple[Message, ...]:
     """Ask for a draft from the query and the tools alone [cold start, (q, C)]."""
-    content = f"{_context(task)}\n\nWrite the skill."
+    content = f"{_context(task)}\n\nWrite the skill. {_REMINDER}"
     return (Message(role="system", content=_SEED), Message(role="user", content=content))
 
 
@@ -80,7 +84,7 @@ def merge_messages(skills: Sequence[Skill], *, max_words: int) -> tuple[Message,
     listed = "\n\n".join(f"# Skill {i}\n{render_document(skill)}" for i, skill in enumerate(skills, 1))
     return (
         Message(role="system", content=_MERGE.format(words=max_words)),
-        Message(role="user", content=f"{listed}\n\nWrite the merged skill."),
+        Message(role="user", content=f"{listed}\n\nWrite the merged skill. {_REMINDER}"),
     )
 
 

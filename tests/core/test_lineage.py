@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from attrs import evolve
+from support.counting import Counting
 from support.perform import configured, perform
 
 from wer import folders
 from wer.cli import main
-from wer.records import NO_SKILL
+from wer.records import NO_SKILL, Candidate, Experience, RefinementState, Reward, Skill
 from wer.reports.lineage import revisions, root
 from wer.store import Store
+
+SEED = Skill(name="trying", description="Try.", body="## Workflow\n1. try")
 
 
 @pytest.fixture
@@ -33,15 +37,29 @@ def shown(capfd):
     return show
 
 
+def revised(store, stage):
+    """Store one revision of the seed skill."""
+    state = RefinementState(task=Counting().tasks("small", "train")[0], skill=SEED, evidence=())
+    candidate = Candidate(
+        state_id=state.id, index=0, text=stage, reasoning="", skill=evolve(SEED, body=stage), well_formed=True
+    )
+    reward = Reward(fmt=1.0, task=1.0, len=1.0, total=1.0)
+    store.put_state(state)
+    store.put_group(stage, [candidate])
+    store.put_experience(stage, Experience(state=state, candidate=candidate, rollouts=(), reward=reward))
+
+
 def test_a_conditions_revisions_are_its_own_alone(tmp_path):
-    store = perform(tmp_path / "run", configured())
+    store = Store(tmp_path / "wer.sqlite", create=True)
+    for stage in ("refine/untrained/0", "train/0", "refine/refined/0"):
+        revised(store, stage)
 
     def stages(condition):
-        return {revision.stage for revision in revisions(store, "counting/small", condition)}
+        return [revision.stage for revision in revisions(store, "counting/small", condition)]
 
-    assert stages("refined") == {"train/0", "train/1", "refine/refined/0", "refine/refined/1"}
-    assert stages("untrained") == {"refine/untrained/0", "refine/untrained/1"}
-    assert stages("seed") == set()
+    assert stages("refined") == ["train/0", "refine/refined/0"]
+    assert stages("untrained") == ["refine/untrained/0"]
+    assert stages("seed") == []
 
 
 def test_first_revisions_of_one_skill_have_it_as_their_root(tmp_path):
@@ -56,17 +74,35 @@ def test_first_revisions_of_one_skill_have_it_as_their_root(tmp_path):
 @pytest.mark.parametrize(
     ("conditions", "said"),
     [
-        (["none", "seed", "untrained", "refined"], "counting/small: the refined skill"),
-        (["none", "untrained"], "counting/small: the untrained optimizer's skill (this run has no refined"),
-        (["none", "seed"], "counting/small: the seed skill (this run has no revision"),
+        (["seed", "untrained", "refined"], "counting/small: the refined skill"),
+        (["seed", "untrained"], "the untrained optimizer's skill (this run has no refined one)"),
+        (["seed"], "counting/small: the seed skill (this run has no revision of it)"),
+        (["skill"], "counting/small: the skill that was measured"),
     ],
 )
 def test_show_names_the_skill_that_it_shows(folder, shown, conditions, said):
-    config = configured(evaluation__conditions=conditions)
-    run = folder(config)
-    perform(run, config).close()
+    run = folder(configured())
+    store = Store(run / "wer.sqlite", create=True)
+    for condition in conditions:
+        skill = evolve(SEED, body=f"## Workflow\n1. as {condition}")
+        store.put_skill(skill)
+        store.put_document("published", f"{condition} counting/small", skill.id)
+    store.close()
 
-    assert said in " ".join(shown(run).split())
+    out = " ".join(shown(run).split())
+
+    assert said in out
+    assert f"1. as {conditions[-1]}" in out
+
+
+def test_show_of_a_finished_run_shows_every_domain(folder, shown):
+    run = folder(configured())
+    perform(run, configured()).close()
+
+    out = shown(run)
+
+    assert "counting/small: the refined skill" in out
+    assert "counting/large: the refined skill" in out
 
 
 def test_show_says_that_a_run_has_no_skills_yet(folder, shown):

@@ -26,7 +26,7 @@ def test_titles_name_the_split_that_was_measured(store, tmp_path, split):
     print_report(Console(file=out, width=200), store, tmp_path, configured())
     report = write_report(tmp_path, store, configured()).read_text("utf-8")
 
-    assert f"Pass@1 on the {split} split" in out.getvalue()
+    assert f"Pass@1 on the {split} split" in " ".join(out.getvalue().split())
     assert f"## Pass@1 on the {split} split, %" in report
 
 

@@ -9,7 +9,7 @@ from wer.errors import BudgetExhausted, PromptTooLong
 from wer.records import Usage
 from wer_grpo.optimizer import Grpo
 
-LIMIT = 70
+LIMIT = 60
 
 
 @pytest.fixture

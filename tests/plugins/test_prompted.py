@@ -18,11 +18,13 @@ ANSWER = "<think>look</think>\n<skill>\nname: a\ndescription: b\n## Workflow\n1.
 class Answering:
     """A model that always gives one answer, or fails on one task while the other calls wait."""
 
-    identity = {"provider": "answering"}
-
     def __init__(self, fail_on=None):
         self.fail_on = fail_on
         self.asked = self.cancelled = 0
+
+    @property
+    def identity(self):
+        return {"provider": "answering"}
 
     async def complete(self, messages, tools, sampling):
         self.asked += 1

@@ -1,4 +1,4 @@
-"""``wer show``: a run's best skill, its diff to the seed, the table, and where each line came from."""
+"""``wer show``: a run's refined skills, their diff to the seed, the table, and where each line came from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show(
     trajectories: bool = False,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Show the best skill of a run, what changed in it, and the matched pair behind each changed line.
+    """Show a run's refined skills, what changed in them, and the matched pair behind each changed line.
 
     Args:
         run: Run id or folder. Default: the newest.

@@ -17,7 +17,6 @@ class Revision:
 
     Attributes:
         pair: The evidence of the state: a success and a failure, or one rollout.
-        first: Whether it revised a skill that is no revision itself.
     """
 
     stage: str
@@ -27,7 +26,6 @@ class Revision:
     pair: tuple[Rollout, ...]
     passed: int
     rollouts: int
-    first: bool
 
 
 def revisions(store: Store, domain: str, condition: str) -> Sequence[Revision]:
@@ -50,8 +48,8 @@ def revisions(store: Store, domain: str, condition: str) -> Sequence[Revision]:
 
 
 def root(history: Sequence[Revision]) -> Skill:
-    """The skill that all first revisions started from; no skill where they started from several."""
-    first = {revision.before.id: revision.before for revision in history if revision.first}
+    """The skill that the whole first stage started from; no skill where it started from several."""
+    first = {one.before.id: one.before for one in history if one.stage == history[0].stage}
     return next(iter(first.values())) if len(first) == 1 else NO_SKILL
 
 
@@ -65,7 +63,6 @@ def _revision(stage: str, found: Experience) -> Revision:
         pair=found.state.evidence,
         passed=sum(rollout.verdict.passed for rollout in found.rollouts),
         rollouts=len(found.rollouts),
-        first=found.state.parent is None,
     )
 
 

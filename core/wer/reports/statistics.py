@@ -242,9 +242,9 @@ def _sign_flip(differences: Sequence[Fraction]) -> float:
     import numpy as np
 
     scale = Fraction(math.lcm(*(difference.denominator for difference in differences)))
-    total = sum(map(abs, differences))
+    total = sum(map(abs, differences), Fraction())
     if total * scale > _GRID:
-        scale = _GRID / total
+        scale = Fraction(_GRID) / total
     steps = [round(difference * scale) for difference in differences]
     reach = sum(map(abs, steps))
     chances = np.zeros(2 * reach + 1)  # of each sum, -reach..reach
