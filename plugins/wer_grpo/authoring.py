@@ -15,7 +15,7 @@ from wer_grpo.policy import Answer
 from wer_grpo.sampling import sample
 from wer_grpo.writer import Writer
 
-_SAY_EVERY_S = 10.0
+_SAY_EVERY_S = 20.0
 
 
 @frozen(kw_only=True)

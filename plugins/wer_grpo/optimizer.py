@@ -125,8 +125,9 @@ class Grpo:
         refused = await self._worker.run(lambda: self._author.refusals(states))
         fitting = [state for state in states if state.id not in refused]
         groups: dict[str, tuple[Candidate, ...]] = {}
-        for start in range(0, len(fitting), self._options.batch):
-            batch = fitting[start : start + self._options.batch]
+        side_by_side = max(1, self._options.batch * self._setup.k // k)  # as many answers as in training
+        for start in range(0, len(fitting), side_by_side):
+            batch = fitting[start : start + side_by_side]
             self._setup.check()
             written = await self._worker.run(lambda batch=batch: self._author.sample(batch, k, seed))  # type: ignore[misc]
             self._charge(written)

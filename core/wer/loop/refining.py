@@ -11,6 +11,9 @@ from wer.loop.opening import Run
 from wer.loop.seeding import Scanned
 from wer.records import Candidate, Experience, RefinementState, derive_seed
 
+_STORED_TOGETHER = 24
+"""States whose revisions are written before any of them is stored: what a kill can cost."""
+
 
 @frozen(kw_only=True)
 class Chain:
@@ -59,10 +62,10 @@ async def _propose(
     """Have every state's group: from the store, or written now and stored."""
     groups = {state.id: run.store.group(stage, state.id) for state in states}
     missing = [state for state in states if not groups[state.id]]
-    if missing:
-        k = run.config.refinement.k
-        written = await optimizer.propose(missing, k, derive_seed(run.config.seed, stage))
-        for state, group in zip(missing, written, strict=True):
+    for start in range(0, len(missing), _STORED_TOGETHER):
+        part = missing[start : start + _STORED_TOGETHER]
+        written = await optimizer.propose(part, run.config.refinement.k, derive_seed(run.config.seed, stage))
+        for state, group in zip(part, written, strict=True):
             run.store.put_state(state)
             run.store.put_group(stage, group)
             groups[state.id] = tuple(group)
