@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, TypeVar
 
+from cattrs import BaseValidationError
 from cattrs.preconf.json import make_converter
+
+from wer.errors import StoreError
 
 T = TypeVar("T")
 
@@ -20,5 +23,14 @@ def to_json(record: Any) -> str:
 
 
 def from_json(text: str, kind: type[T]) -> T:
-    """Read a record that `to_json` wrote."""
-    return _converter.structure(json.loads(text), kind)
+    """Read a record that `to_json` wrote.
+
+    Raises:
+        StoreError: The text is something else.
+    """
+    try:
+        return _converter.structure(json.loads(text), kind)
+    except (BaseValidationError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"the store holds something that is no {kind.__name__}: {text[:60]!r}. The run folder is damaged."
+        ) from error

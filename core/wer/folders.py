@@ -74,12 +74,32 @@ def find(root: Path, run: str | None) -> Path:
 def configuration(folder: Path) -> RunConfig:
     """Read the resolved configuration of a run."""
     path = folder / "run.toml"
-    return from_toml(path.read_text("utf-8"), source=str(path))
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read {str(path)!r}: {error}. The run folder is damaged.") from error
+    return from_toml(text, source=str(path))
+
+
+def demand_store(folder: Path) -> None:
+    """Refuse a run that made something and has lost its store: it would pay for everything again.
+
+    Raises:
+        StoreError: With what is there.
+    """
+    made = [name for name in ("checkpoints", "skills", "report.md") if (folder / name).exists()]
+    if made and not (folder / "wer.sqlite").is_file():
+        raise StoreError(
+            f"run {folder.name!r} has {', '.join(made)} but no wer.sqlite: its rollouts are lost. Restore the "
+            "file, or start a new run."
+        )
 
 
 def rewrite(folder: Path, config: RunConfig) -> None:
-    """Put a changed configuration in the place of the old one."""
-    (folder / "run.toml").write_text(to_toml(config), "utf-8")
+    """Put a configuration, changed or not, in the place of the old one, whole or not at all."""
+    scratch = folder / "run.toml.new"
+    scratch.write_text(to_toml(config), "utf-8")
+    scratch.replace(folder / "run.toml")
 
 
 def demand_command(folder: Path, command: str) -> None:
@@ -88,7 +108,12 @@ def demand_command(folder: Path, command: str) -> None:
     Raises:
         ConfigError: With the command that made it.
     """
-    made_by = tomllib.loads((folder / "about.toml").read_text("utf-8")).get("command")
+    try:
+        made_by = tomllib.loads((folder / "about.toml").read_text("utf-8")).get("command")
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"cannot read {str(folder / 'about.toml')!r}: {error}. The run folder is damaged."
+        ) from error
     if made_by != command:
         raise ConfigError(
             f"{folder.name!r} was made by wer {made_by}, and wer {command} can't go on in it. "

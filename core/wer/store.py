@@ -56,8 +56,6 @@ _rollouts = sa.Table(
     sa.Column("skill_id", sa.String, nullable=False, index=True),
     sa.Column("seed", sa.Integer, nullable=False),
     sa.Column("verifier", sa.String, nullable=False),
-    sa.Column("passed", sa.Boolean, nullable=False),
-    sa.Column("score", sa.Float, nullable=False),
     sa.Column("tries", sa.Integer, nullable=False),
     sa.Column("json", sa.Text, nullable=False),
 )
@@ -211,8 +209,6 @@ class Store:
             "skill_id": rollout.skill_id,
             "seed": rollout.seed,
             "verifier": verifier,
-            "passed": rollout.verdict.passed,
-            "score": rollout.verdict.score,
             "tries": tries,
             "json": to_json(rollout),
         }
@@ -351,11 +347,11 @@ class Store:
             _tasks, _results.c.task_key == _tasks.c.key
         )
         domain = sa.func.json_extract(_tasks.c.json, "$.env") + "/" + _tasks.c.domain
-        query = sa.select(
-            _results.c.condition, domain, _results.c.task_key, _results.c.trial, _rollouts.c.passed
-        ).select_from(joined)
+        passed = sa.func.json_extract(_rollouts.c.json, "$.verdict.passed")
+        query = sa.select(_results.c.condition, domain, _results.c.task_key, _results.c.trial, passed)
         with self._engine.begin() as db:
-            return [tuple(row) for row in db.execute(query.order_by(sa.text("results.rowid")))]
+            rows = db.execute(query.select_from(joined).order_by(sa.text("results.rowid"))).all()
+        return [(condition, name, task, trial, bool(found)) for condition, name, task, trial, found in rows]
 
     def add_spend(self, role: str, usage: Usage) -> None:
         with self._writing() as db:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -11,6 +13,7 @@ from cyclopts import App
 from rich.console import Console
 
 from wer.errors import WerError
+from wer.skills.cleaning import plain
 
 _HELP = """Write, Execute, Refine: make the written skill of a tool-using agent better, from verified execution.
 
@@ -53,14 +56,22 @@ def main(words: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     # Read when torch is first imported: threads that spin while they wait slow everything else down.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if threading.current_thread() is threading.main_thread():
+        for ending in (signal.SIGTERM, signal.SIGHUP):  # what a scheduler or a closed terminal sends
+            signal.signal(ending, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         _app(words[0] if words else "")(words)
     except WerError as error:
-        console.print(f"wer: {error}", style="red", markup=False)
+        console.print(plain(f"wer: {error}"), style="red", markup=False)
+        sys.exit(2)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(141)
+        console.print(
+            plain(f"wer: {error}. Check the path, permissions and space."), style="red", markup=False
+        )
         sys.exit(2)
     except KeyboardInterrupt:
         console.print("wer: interrupted", markup=False)
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)

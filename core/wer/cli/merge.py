@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from attrs import evolve
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 from rich.console import Console
 
 from wer import plugins
@@ -27,7 +27,7 @@ def merge(
     out: Annotated[
         Path, Parameter(name=["--out", "-o"], help="Folder of the merged skill; its name is the skill's.")
     ],
-    max_words: int = 400,
+    max_words: Annotated[int, Parameter(validator=validators.Number(gte=20))] = 400,
     seed: int = 0,
 ) -> None:
     """Merge skills of one family of tasks into one. Nothing is run: measure the result with `wer eval`.
@@ -39,6 +39,11 @@ def merge(
     """
     if len(skills) < 2:
         raise SkillError(f"{len(skills)} skill given; merging needs at least two")
+    if out.exists() or slug(out.name) != out.name:
+        raise SkillError(
+            f"--out {str(out)!r} must be a new folder whose name can be a skill's: lowercase letters, digits and "
+            "single hyphens, such as merged-skill"
+        )
     sources = [load_skill(path) for path in skills]
     model = plugins.load().model(writer)
     merged = asyncio.run(_merge(model, sources, max_words=max_words, seed=seed))

@@ -38,6 +38,7 @@ def perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work, *, ag
     console.print(f"run folder: {folder}", markup=False, soft_wrap=True)
     try:
         with folders.locked(folder):
+            folders.rewrite(folder, config)
             with Display() as display:
                 fetch_models(config, display)
             asyncio.run(_perform(config, folder, plugins, work))

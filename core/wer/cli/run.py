@@ -41,8 +41,8 @@ def run(
     if resume is not None:
         folder = folders.find(runs, resume)
         folders.demand_command(folder, "run")
+        folders.demand_store(folder)
         config = settings.resume(folder / "run.toml")
-        folders.rewrite(folder, config)
         _perform(config, folder, found)
         return
     config = settings.resolve()

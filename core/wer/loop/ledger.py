@@ -94,6 +94,24 @@ def _stop(option: str, spent: str) -> str:
     return f"the cap {option} is reached ({spent} spent). All of it is stored: raise the cap and go on with --resume."
 
 
+FREE = ("local", "torch")
+"""Providers whose models run here and cost nothing."""
+
+
+def unpriced(spec: str, prices: Mapping[str, Sequence[float]]) -> bool:
+    """Whether nobody will know what a model's calls cost. A folder of weights runs here."""
+    provider = spec.partition("/")[0]
+    return provider == "openai" and spec not in prices
+
+
+def counted(usage: Usage, messages: Sequence[Message], reply: str) -> Usage:
+    """A usage with tokens: a server that reports none is charged a token for four characters."""
+    if usage.prompt_tokens or usage.completion_tokens:
+        return usage
+    prompt = sum(len(message.content) for message in messages)
+    return evolve(usage, prompt_tokens=1 + prompt // 4, completion_tokens=1 + len(reply) // 4)
+
+
 def priced(usage: Usage, price: Sequence[float] | None) -> Usage:
     """Put money on a usage that came without, when the user gave a price.
 
@@ -146,7 +164,7 @@ class RoleModel:
             with attempt:
                 self._ledger.check()
                 reply = await self._model.complete(messages, tools, sampling)
-        usage = priced(reply.usage, self._price)
+        usage = priced(counted(reply.usage, messages, reply.text), self._price)
         self._ledger.charge(self._role, usage)
         return evolve(reply, usage=usage)
 

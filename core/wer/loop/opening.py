@@ -16,7 +16,7 @@ from wer.contracts import Environment, Executor, Model, Optimizer, OptimizerSetu
 from wer.display import Display
 from wer.errors import ConfigError, SandboxError
 from wer.loop.evaluating import Evaluation
-from wer.loop.ledger import Budget, Ledger, RoleModel
+from wer.loop.ledger import Budget, Ledger, RoleModel, unpriced
 from wer.loop.rollouts import Limits, Scheduler, World
 from wer.plugins import Plugins
 from wer.records import Rollout, SandboxSpec, Split, Task
@@ -108,6 +108,16 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
     plugins.executors.check(config.agent)
     for spec in filter(None, (config.executor, config.seed_writer, config.merge_writer)):
         plugins.check_model(spec)
+    for name in config.environment:
+        plugins.environments.check(name)
+    for name in config.optimizer:
+        plugins.optimizers.check(name)
+    for spec in {config.executor, config.writer, config.seed_writer, config.merge_writer} - {""}:
+        if config.budget.max_cost and unpriced(spec, config.prices):
+            raise ConfigError(
+                f"--max-cost is set, and the price of {spec!r} is unknown. Give it with --price {spec}=0.15,0.60 "
+                "(US dollars per million prompt and completion tokens), or cap --max-tokens."
+            )
     if config.sandbox != "auto":
         plugins.sandboxes.check(config.sandbox)
     if config.verifier:
@@ -287,7 +297,9 @@ async def _pools(
     for key, spec in specs.items():
         display.say(f"starting the {name} sandbox for {spec.name} (built once, then cached)")
         try:
-            pools[key] = await sandbox.start(spec, config.workers or os.cpu_count() or 1)
+            pools[key] = await sandbox.start(
+                spec, min(config.workers or os.cpu_count() or 1, concurrency(config))
+            )
         except OSError as error:
             raise SandboxError(f"sandbox {name!r} did not start: {error}", cause="start") from error
         stack.push_async_callback(pools[key].close)

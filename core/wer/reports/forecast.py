@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from wer.configuration import RunConfig
-from wer.loop.ledger import priced
+from wer.loop.ledger import FREE, priced
 from wer.loop.opening import Domain
 from wer.records import Task, Usage
 from wer.tooldocs import document
@@ -17,7 +17,6 @@ _STEPS_A_TURN = 3
 _TOKENS_A_STEP = 80
 _EVIDENCE_TOKENS = 800
 _SECONDS_A_CALL = 2.0
-_FREE = ("local", "torch")
 
 
 @frozen(kw_only=True)
@@ -121,7 +120,7 @@ def _role(
         calls=round(calls),
         prompt_tokens=round(calls * prompt),
         completion_tokens=round(calls * written),
-        usd=0.0 if model.partition("/")[0] in _FREE else None,
+        usd=0.0 if model.partition("/")[0] in FREE else None,
     )
     usd = priced(usage, config.prices.get(model)).usd
     return RoleForecast(

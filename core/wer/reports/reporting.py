@@ -16,8 +16,13 @@ from wer.store import Store
 
 
 def print_report(console: Console, store: Store, folder: Path, config: RunConfig) -> None:
-    """Print the table, the contrasts in words, and where everything is."""
+    """Print the table, the contrasts in words, and where everything is; or that there is nothing yet."""
     found = results(store)
+    if not found.cells:
+        console.print(
+            "nothing was measured in this run (yet): see wer eval, or wer run --resume", markup=False
+        )
+        return
     console.print(table(found, title=f"{_title(store)} ({folder.name})"))
     for line in _findings(found, store, config):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -162,9 +162,13 @@ def _line(key: str, front: str) -> int:
 
 def _read(file: Path, limit: int) -> str:
     try:
-        if file.stat().st_size > limit:
+        if file.exists() and not file.is_file():
+            raise SkillError(f"{str(file)!r} is no ordinary file. Give a SKILL.md, or a folder with one.")
+        with file.open("rb") as opened:
+            content = opened.read(limit + 1)
+        if len(content) > limit:
             raise SkillError(f"{str(file)!r} is above {limit} bytes. Make it shorter.")
-        return file.read_bytes().decode("utf-8")
+        return content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SkillError(
             f"cannot read {str(file)!r}: {error}. Give a SKILL.md, or a folder with one, in UTF-8."
