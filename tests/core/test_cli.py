@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 
+from wer import folders
 from wer.cli import main
+from wer.configuration import resolve
 
 SKILL = "---\nname: files\ndescription: Work with files.\n---\n## Workflow\n1. Look first.\n"
 RUN = ["run", "--env", "bfcl", "--executor", "openai/m@http://127.0.0.1:9/v1", "--sandbox", "process"]
@@ -50,6 +53,14 @@ def wer(monkeypatch, capfd, tmp_path):
         (["run", "--resume", "nothing"], "no run named 'nothing'"),
         (["models", "pull", "qwen2.5-code-0.5b"], "Did you mean 'qwen2.5-coder-0.5b'?"),
         (["merge", "one.md", "--writer", "local/x", "--out", "x"], "merging needs at least two"),
+        (["merge", "a", "b", "--writer", "local/x", "--out", "."], "must be a new folder"),
+        ([*RUN, "--set", "environment.bfc.max_turns=1"], "no environment named 'bfc'"),
+        ([*RUN, "--set", "optimizer.promted.x=1"], "no optimizer named 'promted'"),
+        ([*RUN, "--max-cost", "5"], "the price of 'openai/m@http://127.0.0.1:9/v1' is unknown"),
+        (
+            ["eval", "/dev/zero", "--env", "bfcl", "--executor", "openai/m@http://127.0.0.1:9/v1"],
+            "no ordinary file",
+        ),
     ],
 )
 def test_a_mistake_is_answered_with_what_is_right(wer, words, message):
@@ -84,6 +95,49 @@ def test_a_missing_key_is_named_before_anything_is_built(wer, tmp_path):
 
     assert status == 2
     assert "OPENAI_API_KEY" in printed
+
+
+def made(folder, command):
+    config = resolve(None, None, (), {"env": ["bfcl"], "executor": "openai/m@http://127.0.0.1:9/v1"})
+    return folders.create(folder, config, command=command, now=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_a_run_that_goes_on_refuses_options_that_would_make_it_another(wer, tmp_path):
+    folder = made(tmp_path, "run")
+
+    status, printed = wer("run", "--resume", str(folder), "--backend", "grpo", "--set", "training.k=8")
+
+    assert status == 2
+    assert "--backend, --set training.k=8 can't be changed" in printed
+
+
+def test_an_evaluation_can_not_be_gone_on_with_as_a_run(wer, tmp_path):
+    folder = made(tmp_path, "eval")
+
+    status, printed = wer("run", "--resume", str(folder))
+
+    assert status == 2
+    assert "was made by wer eval" in printed
+
+
+def test_a_run_that_lost_its_store_does_not_start_over_unasked(wer, tmp_path):
+    folder = made(tmp_path, "run")
+    (folder / "skills").mkdir()
+
+    status, printed = wer("run", "--resume", str(folder))
+
+    assert status == 2
+    assert "no wer.sqlite" in printed
+
+
+def test_a_damaged_run_folder_is_named(wer, tmp_path):
+    folder = made(tmp_path, "run")
+    (folder / "run.toml").write_bytes(b"\xff\xfe")
+
+    status, printed = wer("show", str(folder))
+
+    assert status == 2
+    assert "damaged" in printed
 
 
 def test_docker_that_does_not_answer_is_said_with_a_remedy(wer, tmp_path, monkeypatch):
