@@ -6,8 +6,10 @@ import io
 
 import pytest
 from rich.console import Console
+from support.counting import Counting
 from support.perform import configured
 
+from wer.records import NO_SKILL, End, Evidence, Rollout, Trajectory, Verdict
 from wer.reports.reporting import print_report, write_report
 from wer.store import Store
 
@@ -17,8 +19,26 @@ def store(tmp_path):
     return Store(tmp_path / "wer.sqlite", create=True)
 
 
+def measured(store):
+    """Store one result: a task that passed with no skill."""
+    task = Counting().tasks("small", "test")[0]
+    end = End(by="agent")
+    rollout = Rollout(
+        key="k",
+        task_id=task.id,
+        skill_id=NO_SKILL.id,
+        seed=0,
+        trajectory=Trajectory(messages=("go",), steps=(), end=end, seed=0),
+        evidence=Evidence(turns=(), end=end),
+        verdict=Verdict(score=1.0, passed=True),
+    )
+    store.put_rollout(rollout, task=task, skill=NO_SKILL, verifier="reached", tries=1)
+    store.put_results([("none", task, 0, rollout)])
+
+
 @pytest.mark.parametrize("split", ["test", "train"])
 def test_titles_name_the_split_that_was_measured(store, tmp_path, split):
+    measured(store)
     if split == "train":
         store.put_document("about", "split", "train")
     out = io.StringIO()
@@ -28,6 +48,14 @@ def test_titles_name_the_split_that_was_measured(store, tmp_path, split):
 
     assert f"Pass@1 on the {split} split" in " ".join(out.getvalue().split())
     assert f"## Pass@1 on the {split} split, %" in report
+
+
+def test_a_run_that_measured_nothing_says_so_instead_of_an_empty_table(store, tmp_path):
+    out = io.StringIO()
+
+    print_report(Console(file=out, width=200), store, tmp_path, configured())
+
+    assert "nothing was measured" in out.getvalue()
 
 
 def test_the_report_has_a_row_for_each_update_step(store, tmp_path):
