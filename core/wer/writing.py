@@ -131,6 +131,22 @@ def parse_candidate(
     )
 
 
+def unwritten(state: RefinementState, k: int) -> tuple[Candidate, ...]:
+    """The group of a state that was left out because its prompt is too long: k candidates without a skill."""
+    return tuple(
+        Candidate(
+            state_id=state.id,
+            index=index,
+            text="",
+            reasoning="",
+            skill=None,
+            well_formed=False,
+            problem="prompt too long",
+        )
+        for index in range(k)
+    )
+
+
 def read_skill(text: str, *, parent: Skill) -> tuple[Skill | None, str]:
     """Find the skill in a writer's answer; or None and the reason."""
     block = next(reversed(list(_SKILL.finditer(text))), None)

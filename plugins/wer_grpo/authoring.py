@@ -118,19 +118,3 @@ class Author:
         tokens = [torch.tensor(each.token_ids, device=self.writer.policy.device) for each in group]
         answers = self.writer.policy.recall(self.writer.prompt(state), tokens)
         return Written(candidates=tuple(group), answers=answers)
-
-
-def unwritten(state: RefinementState, k: int) -> tuple[Candidate, ...]:
-    """The group of a state that was left out: k candidates without a skill, which cost nothing."""
-    return tuple(
-        Candidate(
-            state_id=state.id,
-            index=index,
-            text="",
-            reasoning="",
-            skill=None,
-            well_formed=False,
-            problem="prompt too long",
-        )
-        for index in range(k)
-    )

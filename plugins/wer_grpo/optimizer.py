@@ -14,7 +14,8 @@ from wer.configuration import structure
 from wer.contracts import Evaluate, OptimizerSetup
 from wer.errors import ConfigError, OptimizerError
 from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Usage, derive_seed
-from wer_grpo.authoring import Author, Written, unwritten
+from wer.writing import unwritten
+from wer_grpo.authoring import Author, Written
 from wer_grpo.checkpoints import (
     Progress,
     load_learner,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wer.contracts import OptimizerSetup
 from wer.errors import PromptTooLong
-from wer.records import Candidate, RefinementState
+from wer.records import RefinementState
 from wer.writing import revision_messages
 
 _CHARACTERS_A_TOKEN = 4
@@ -43,19 +43,3 @@ def refusals(states: Sequence[RefinementState], setup: OptimizerSetup) -> dict[s
             "(estimated) and left out"
         )
     return refused
-
-
-def unwritten(state: RefinementState, k: int) -> tuple[Candidate, ...]:
-    """The group of a state that was left out: k candidates without a skill, which cost nothing."""
-    return tuple(
-        Candidate(
-            state_id=state.id,
-            index=index,
-            text="",
-            reasoning="",
-            skill=None,
-            well_formed=False,
-            problem="prompt too long",
-        )
-        for index in range(k)
-    )

@@ -12,8 +12,8 @@ from attrs import frozen
 from wer.configuration import structure
 from wer.contracts import Evaluate, Model, OptimizerSetup
 from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Sampling, derive_seed
-from wer.writing import parse_candidate, revision_messages
-from wer_prompted.lengths import refusals, unwritten
+from wer.writing import parse_candidate, revision_messages, unwritten
+from wer_prompted.lengths import refusals
 
 T = TypeVar("T")
 
