@@ -10,7 +10,15 @@ from pathlib import Path
 import attrs
 
 from wer.configuration import RunConfig, presets
+from wer_bfcl.environment import BfclOptions
+from wer_grpo.options import GrpoOptions
+from wer_toolagent.options import ToolAgentOptions
 
+_PLUGINS = {
+    "executor_options": ToolAgentOptions,
+    "environment.bfcl": BfclOptions,
+    "optimizer.grpo": GrpoOptions,
+}
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
@@ -29,6 +37,9 @@ def _page() -> Iterator[str]:
         if attrs.has(field.type):
             yield f"\n## `[{field.name}]`\n"
             yield from _table(field.type, f"{field.name}.")
+    for heading, cls in _PLUGINS.items():
+        yield f"\n## `[{heading}]`, of a shipped plugin\n"
+        yield from _table(cls, f"{heading}.")
 
 
 def _table(cls: type, prefix: str) -> Iterator[str]:

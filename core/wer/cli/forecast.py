@@ -30,6 +30,13 @@ def print_forecast(console: Console, config: RunConfig, domains: Sequence[Domain
     for stage, count in ahead.rollouts:
         console.print(f"  {count:6,} rollouts  {stage}", highlight=False)
     console.print(f"  {ahead.total:6,} rollouts in all; {ASSUMPTIONS}", highlight=False)
+    known = [role.usd for role in ahead.roles if role.usd is not None]
+    cap = config.budget.max_cost
+    if cap and sum(known) > cap:
+        console.print(
+            f"  about {sum(known):.2f} USD in all: above --max-cost {cap:g}, which would stop it early",
+            highlight=False,
+        )
     console.print(
         f"  about {ahead.minutes(concurrency(config)):.0f} minutes of model calls at that pace; "
         "the progress line shows the real one",

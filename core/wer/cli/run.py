@@ -35,7 +35,7 @@ def run(
     """Make better skills, and measure them: seed skills, training, refinement, merge, test split.
 
     The whole loop on this machine, without a key: `wer run --env bfcl --backend grpo --preset cpu`.
-    With an API model: `wer run --env bfcl --executor openai/gpt-4o-mini --max-cost 5`.
+    With an API model: `wer run --env bfcl --executor openai/gpt-4o-mini --max-tokens 5000000`.
     """
     found = plugins.load()
     if resume is not None:

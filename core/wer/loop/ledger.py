@@ -83,8 +83,9 @@ class Ledger:
             return
         if self._total.usd is None:
             raise BudgetExhausted(
-                "--max-cost is set, but a model's price is unknown. Give it with --price "
-                "openai/NAME=0.15,0.60 (US dollars per million prompt and completion tokens), or cap --max-tokens."
+                "--max-cost is set, but a model's price is unknown. Give it with "
+                "--price openai/NAME=PROMPT,COMPLETION (US dollars per million prompt and completion tokens), "
+                "or cap --max-tokens."
             )
         if self._total.usd >= self.budget.max_cost:
             raise BudgetExhausted(_stop("--max-cost", f"{self._total.usd:.2f} USD"))
