@@ -116,7 +116,8 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
         if config.budget.max_cost and unpriced(spec, config.prices):
             raise ConfigError(
                 f"--max-cost is set, and the price of {spec!r} is unknown. Give it with "
-                f"--price {spec}=PROMPT,COMPLETION (US dollars per million prompt and completion tokens), or cap --max-tokens."
+                f"--price {spec}=PROMPT,COMPLETION (US dollars per million prompt and completion tokens), "
+                "or cap --max-tokens."
             )
     if config.sandbox != "auto":
         plugins.sandboxes.check(config.sandbox)
