@@ -247,7 +247,14 @@ async def test_one_failure_is_one_request():
 
 
 async def test_many_calls_run_at_once():
-    async with MockOpenAI(default=says("hi"), delay_s=0.2) as mock:
+    everyone = asyncio.Barrier(150)
+
+    async def answer(body):
+        async with asyncio.timeout(60):
+            await everyone.wait()
+        return says("hi")(body)
+
+    async with MockOpenAI(default=answer) as mock:
         model = opened(mock)
 
         await asyncio.gather(*(model.complete(HELLO, (), Sampling()) for _ in range(150)))
