@@ -2,6 +2,7 @@
 # make test     the whole suite
 # make check    what every change must pass, in seconds
 # make fix      repair what tools can repair
+# make openrlhf-cpu   what the tests of the openrlhf backend run: OpenRLHF on a CPU, in a Python of its own
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +10,12 @@ STAMP := .venv/.installed
 # torch first and pinned: the libraries above it then build on the version that was tested.
 TORCH := torch==2.13.0
 
-.PHONY: venv run test check fix clean
+# 4 GB; set WER_OPENRLHF_PYTHON to use an environment that you built yourself.
+OPENRLHF_VENV ?= .venv-openrlhf
+OPENRLHF_STAMP := $(OPENRLHF_VENV)/.installed
+OPENRLHF_PINS := tests/support/openrlhf_cpu/requirements.txt
+
+.PHONY: venv run test check fix clean openrlhf-cpu
 venv: $(STAMP)
 
 $(STAMP): pyproject.toml
@@ -18,11 +24,24 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev,grpo]'
 	touch $@
 
+openrlhf-cpu: $(if $(WER_OPENRLHF_PYTHON),,$(OPENRLHF_STAMP))
+
+# vLLM's wheel brings a torchvision that this transformers cannot import; DeepSpeed's own ops
+# would be compiled for CUDA, and its build needs the environment's torch.
+$(OPENRLHF_STAMP): $(OPENRLHF_PINS)
+	rm -rf $(OPENRLHF_VENV)
+	$(PYTHON) -m venv $(OPENRLHF_VENV)
+	$(OPENRLHF_VENV)/bin/python -m pip install --quiet --requirement $(OPENRLHF_PINS)
+	$(OPENRLHF_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	DS_BUILD_OPS=0 $(OPENRLHF_VENV)/bin/python -m pip install --quiet --use-pep517 deepspeed==0.19.6
+	$(OPENRLHF_VENV)/bin/python -m pip install --quiet --no-deps openrlhf==0.11.2
+	touch $@
+
 run: venv
 	$(BIN)/wer run --env bfcl --backend grpo --preset cpu
 
-test: venv
-	$(BIN)/pytest $(if $(MARKS),-m "$(MARKS)")
+test: venv openrlhf-cpu
+	WER_OPENRLHF_PYTHON=$(or $(WER_OPENRLHF_PYTHON),$(abspath $(OPENRLHF_VENV))/bin/python) $(BIN)/pytest $(if $(MARKS),-m "$(MARKS)")
 
 check: venv
 	$(BIN)/ruff check
@@ -36,4 +55,4 @@ fix: venv
 	$(BIN)/ruff format
 
 clean:
-	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv $(OPENRLHF_VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
 
+from wer import measures
 from wer.configuration import RunConfig, presets
 from wer_bfcl.environment import BfclOptions
 from wer_grpo.options import GrpoOptions
+from wer_ray.options import RayOptions
+from wer_tensorboard.options import TensorBoardOptions
 from wer_toolagent.options import ToolAgentOptions
+from wer_wandb.options import WandbOptions
 
 _PLUGINS = {
     "executor_options": ToolAgentOptions,
+    "runner_options": RayOptions,
     "environment.bfcl": BfclOptions,
     "optimizer.grpo": GrpoOptions,
+    "tracking.tensorboard": TensorBoardOptions,
+    "tracking.wandb": WandbOptions,
 }
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -25,6 +32,34 @@ _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 def reference() -> str:
     """Give the whole page."""
     return "\n".join(_page()) + "\n"
+
+
+def metrics() -> str:
+    """Give ``docs/metrics.md``, the page of every figure that WER keeps of training."""
+    return "\n".join(_metrics()) + "\n"
+
+
+def _metrics() -> Iterator[str]:
+    yield "# Figures of training\n"
+    yield "Made from `wer.measures` by `docs/make_reference.py`. Every backend that trains records these at each update"
+    yield "step (one batch of groups), in the run's store; `wer show` prints the newest, `report.md` has all, and"
+    yield "`wer export --format metrics` writes them as jsonl. Shares are in 0..1.\n"
+    yield "With `--track tensorboard` or `--track wandb` they appear as `train/NAME` when the step is made; the axis"
+    yield "counts update steps over all phases. Whole phases are `phase/NAME`, described by the first table and"
+    yield "`phase/retained`, the candidates that the next phase starts from. Pass@1 is"
+    yield "`evaluation/CONDITION/DOMAIN/pass_1`, with the ends of its 95 % interval, `low` and `high`. A tracker that"
+    yield "fails is told of once and left alone: the store has everything."
+    yield from _measures("The groups", measures.OF_GROUPS)
+    yield from _measures("The update, by the backend", measures.OF_UPDATE)
+    yield from _measures("The work", measures.OF_WORK)
+
+
+def _measures(heading: str, named: Mapping[str, str]) -> Iterator[str]:
+    yield f"\n## {heading}\n"
+    yield "| name | meaning |"
+    yield "|---|---|"
+    for name, meaning in named.items():
+        yield f"| `{name}` | {meaning} |"
 
 
 def _page() -> Iterator[str]:
@@ -63,3 +98,4 @@ def _toml(value: object) -> str:
 
 if __name__ == "__main__":
     Path(__file__).with_name("reference.md").write_text(reference(), "utf-8")
+    Path(__file__).with_name("metrics.md").write_text(metrics(), "utf-8")

@@ -10,18 +10,31 @@ import pytest
 
 from wer.cli import COMMANDS
 from wer.configuration import resolve
+from wer.measures import MEASURES
 
 _ROOT = Path(__file__).parent.parent
 
 
-def test_the_reference_is_what_the_records_say():
+def _made():
     spec = importlib.util.spec_from_file_location("make_reference", _ROOT / "docs" / "make_reference.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
 
-    assert (_ROOT / "docs" / "reference.md").read_text("utf-8") == module.reference()
-    assert "| |" not in module.reference()
+
+def test_the_reference_is_what_the_records_say():
+    reference = _made().reference()
+
+    assert (_ROOT / "docs" / "reference.md").read_text("utf-8") == reference
+    assert "| |" not in reference
+
+
+def test_the_page_of_training_figures_names_those_that_are_measured():
+    metrics = _made().metrics()
+
+    assert (_ROOT / "docs" / "metrics.md").read_text("utf-8") == metrics
+    assert set(re.findall(r"^\| `(\w+)`", metrics, re.MULTILINE)) == set(MEASURES)
 
 
 def test_every_command_is_in_the_readme_and_every_command_there_exists():

@@ -10,7 +10,19 @@ import pytest
 from wer import hookspecs, plugins
 
 ROOT = Path(__file__).parent.parent
-HEAVY = ("docker", "litellm", "numpy", "peft", "scipy", "statsmodels", "torch", "transformers", "xllamacpp")
+HEAVY = (
+    "docker",
+    "litellm",
+    "numpy",
+    "peft",
+    "ray",
+    "scipy",
+    "statsmodels",
+    "torch",
+    "transformers",
+    "wandb",
+    "xllamacpp",
+)
 HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("wer_")}
 OFFERS = {row.kind for row in plugins.load().listing() if row.distribution.startswith("wer-skills")}
 MODULES = [
@@ -25,7 +37,9 @@ def test_every_hook_says_when_and_how_often_it_is_called(name):
     assert "called" in (inspect.getdoc(HOOKS[name]) or "").lower()
 
 
-@pytest.mark.parametrize("kind", ["environment", "verifier", "executor", "optimizer", "model", "sandbox"])
+@pytest.mark.parametrize(
+    "kind", ["environment", "verifier", "executor", "optimizer", "model", "sandbox", "runner", "tracker"]
+)
 def test_every_kind_of_part_is_offered_by_a_shipped_plugin(kind):
     assert kind in OFFERS
 

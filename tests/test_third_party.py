@@ -35,8 +35,8 @@ task = Task(id="t", env="e", domain="d", split="train", turns=("go",))
 end = End(by="agent")
 trajectory = Trajectory(messages=("go",), steps=(), end=end, seed=0)
 evidence = Evidence(turns=(TurnEvidence(state={"a": 1}),), end=end)
-print(verifier.judge(task, trajectory, evidence, {"a": 1.0}).passed)
-print(verifier.judge(task, trajectory, evidence, {"a": 2}).passed)
+print(verifier.judge(task, trajectory, evidence, {"state": {"a": 1.0}}).passed)
+print(verifier.judge(task, trajectory, evidence, {"state": {"a": 2}}).passed)
 """
 
 

@@ -14,11 +14,15 @@ import tomli_w
 from attrs import Attribute, field, frozen
 
 from wer.errors import ConfigError
+from wer.gpus import assigned
 from wer.records import Json
 from wer.reward import RewardRule
 from wer.tables import nearest, structure
 
 Condition: TypeAlias = Literal["none", "seed", "untrained", "refined"]
+
+_DEPTH = 32
+_TOO_DEEP = f"has tables or lists more than {_DEPTH} levels deep. Nothing here needs that: flatten it."
 
 __all__ = ["RunConfig", "from_toml", "presets", "resolve", "structure", "to_toml"]
 
@@ -173,6 +177,10 @@ def _priced(_: Any, attribute: Attribute[Any], value: Mapping[str, Sequence[floa
             )
 
 
+def _assignable(_: Any, attribute: Attribute[Any], value: Mapping[str, str]) -> None:
+    assigned(value)
+
+
 @frozen(kw_only=True)
 class RunConfig:
     """Everything that decides a run.
@@ -188,18 +196,27 @@ class RunConfig:
         seed_writer: Drafts the seed skills; empty is `writer`.
         merge_writer: Merges skills; empty is `writer`.
         executor: The frozen agent's model, ``provider/name[@url]``.
+        user_model: The simulated user's, of an environment that has one, such as ``tau2``.
         agent: The executor plugin around that model.
         verifier: Empty is the environment's own.
         sandbox: ``auto`` is the best that works here.
         seed: Of every die: splits, samples, rollouts.
+        runner: Where rollouts run: ``local``, or ``ray`` on every node of a Ray cluster.
+        ray_address: The cluster that ``runner = "ray"`` and ``backend = "openrlhf"`` join,
+            ``HOST:PORT``; empty is the cluster that this machine belongs to.
         workers: Sandbox workers; 0 is one a CPU core.
         concurrency: Rollouts at a time; 0 leaves it to the loop.
+        gpus: GPUs of this machine by role, for the models that WER itself starts:
+            ``{writer = "0-3", executor = "4-7"}``. A role that is not named takes what it finds.
         prices: US dollars per million prompt and completion tokens, by model:
             ``{"openai/gpt-4o-mini" = [0.15, 0.6]}``. Local models cost nothing, and
             ``litellm/`` models bring their prices.
         executor_options: Checked by the executor plugin.
+        runner_options: Checked by the runner's plugin.
         environment: A table an environment, checked by its plugin.
         optimizer: A table an optimizer, checked by its plugin.
+        tracking: A table a tracker, checked by its plugin; a table, even an empty one, turns
+            its tracker on, as ``--track NAME`` does.
     """
 
     env: tuple[str, ...] = field(default=(), validator=_named)
@@ -211,12 +228,16 @@ class RunConfig:
     seed_writer: str = ""
     merge_writer: str = ""
     executor: str = field(default="", validator=_named)
+    user_model: str = ""
     agent: str = "toolagent"
     verifier: str = ""
     sandbox: str = "auto"
     seed: int = 0
+    runner: str = field(default="local", validator=_named)
+    ray_address: str = ""
     workers: int = field(default=0, validator=_at_least(0))
     concurrency: int = field(default=0, validator=_at_least(0))
+    gpus: Mapping[str, str] = field(factory=dict, validator=_assignable)
     training: TrainingConfig = TrainingConfig()
     reward: RewardRule = field(factory=RewardRule)
     refinement: RefinementConfig = RefinementConfig()
@@ -226,8 +247,10 @@ class RunConfig:
     limits: LimitsConfig = LimitsConfig()
     prices: Mapping[str, tuple[float, ...]] = field(factory=dict, validator=_priced)
     executor_options: Mapping[str, Json] = field(factory=dict)
+    runner_options: Mapping[str, Json] = field(factory=dict)
     environment: Mapping[str, Mapping[str, Json]] = field(factory=dict)
     optimizer: Mapping[str, Mapping[str, Json]] = field(factory=dict)
+    tracking: Mapping[str, Mapping[str, Json]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         n = self.training.n
@@ -282,8 +305,19 @@ def presets() -> tuple[str, ...]:
 
 
 def _config(tree: Mapping[str, Json]) -> RunConfig:
+    if _deeper(tree, _DEPTH):
+        raise ConfigError(f"the configuration {_TOO_DEEP}")
     listed = {key: [tree[key]] for key in ("env", "domains") if isinstance(tree.get(key), str)}
     return structure(RunConfig, {**tree, **listed}, where="")
+
+
+def _deeper(value: Json, levels: int) -> bool:
+    """Whether tables and lists lie inside each other more than so many levels deep."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list):
+        return False
+    return levels == 0 or any(_deeper(item, levels - 1) for item in value)
 
 
 def _preset(name: str) -> dict[str, Json]:
@@ -297,8 +331,8 @@ def _preset(name: str) -> dict[str, Json]:
 
 def _read(file: Path) -> dict[str, Json]:
     try:
-        return _parsed(file.read_text("utf-8"), str(file))
-    except (OSError, UnicodeDecodeError) as error:
+        return _parsed(file.read_text("utf-8-sig"), str(file))
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"cannot read {str(file)!r}: {error}. Give --config a readable UTF-8 file."
         ) from error
@@ -311,16 +345,22 @@ def _parsed(text: str, source: str) -> dict[str, Json]:
         raise ConfigError(
             f"{source} is not TOML: {error}. Correct that place; strings need quotes."
         ) from error
+    except RecursionError:
+        raise ConfigError(f"{source} {_TOO_DEEP}") from None
 
 
 def _assignment(item: str) -> dict[str, Json]:
     key, equals, text = item.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {item!r} is not key=value. Write it like --set training.k=4.")
+    if key.count(".") > _DEPTH:
+        raise ConfigError(f"--set {key[:40]!r}... {_TOO_DEEP}")
     try:
         parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         parsed = {}
+    except RecursionError:
+        raise ConfigError(f"--set {item[:40]!r}... {_TOO_DEEP}") from None
     value = parsed["value"] if parsed.keys() == {"value"} else text.strip()
     return _nested(key.strip(), value)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from attrs import frozen
 
@@ -34,6 +34,7 @@ from wer.records import (
     ToolSpec,
     Trajectory,
     Turn,
+    Unit,
     Usage,
     Verdict,
 )
@@ -103,10 +104,14 @@ class Sandbox(Protocol):
 
 
 class Session(Protocol):
-    """One episode as the agent meets it."""
+    """One episode as the agent meets it.
 
-    async def begin(self) -> Turn:
-        """Put the world in place and give the first user message."""
+    Between two of the agent's moves a user that is a model may act too, with tools of its own;
+    the session asks that model and runs those tools, and leaves them in the evidence.
+    """
+
+    async def begin(self) -> Turn | End:
+        """Put the world in place and give the first user message; or the end, if the user never asks."""
         ...
 
     async def call(self, calls: Sequence[ToolCall]) -> Answer:
@@ -124,12 +129,19 @@ class Session(Protocol):
         ...
 
     async def evidence(self) -> Evidence:
-        """Export what a verifier needs. Called once, after the end."""
+        """Export what a verifier needs. Called once: after the end, or when the agent has left.
+
+        An agent that left without an end ended the episode: ``End(by="agent", why="stopped")``.
+        """
         ...
 
     async def close(self) -> None:
         """Free the episode. Safe to call twice."""
         ...
+
+
+Roles: TypeAlias = Mapping[str, "Model"]
+"""Metered models by the role that they play in an episode; ``user`` is the simulated user."""
 
 
 class Environment(Protocol):
@@ -155,8 +167,21 @@ class Environment(Protocol):
         """The sandbox that the domain runs in; equal specs share one pool."""
         ...
 
-    async def open(self, task: Task, episode: Episode, seed: int) -> Session:
-        """Begin one rollout in a fresh episode."""
+    def roles(self) -> Sequence[str]:
+        """Which models, beside the executor's, its sessions call on the host: ``("user",)``, or none.
+
+        The loop refuses a run whose configuration names no model for one of them, before
+        anything is paid; each has a line of its own in the forecast and the costs.
+        """
+        ...
+
+    async def open(self, task: Task, episode: Episode, roles: Roles, seed: int) -> Session:
+        """Begin one rollout in a fresh episode.
+
+        Args:
+            roles: At least the models that `roles` names.
+            seed: Of every die that the episode rolls, a simulated user's included.
+        """
         ...
 
     async def expect(self, task: Task, episode: Episode) -> Json:
@@ -198,7 +223,70 @@ class Model(Protocol):
         """
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Free connections, threads and memory; nothing is asked afterwards. Safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class Starting(Protocol):
+    """A model that takes a while before it can answer: its factory returns while it is still loading."""
+
+    async def ready(self) -> None:
+        """Return once it can answer. Called when a run opens; a call of `Model.complete` waits too.
+
+        Raises:
+            ModelError: It did not start, with the cause.
+        """
+        ...
+
+
+def _silent(line: str) -> None:
+    """Say nothing."""
+
+
+@frozen(kw_only=True)
+class ModelSetup:
+    """What a model is made from.
+
+    Attributes:
+        name: The text after the first slash, ``name[@url]``.
+        gpus: GPUs of this machine that are the role's alone, by the numbers that
+            ``nvidia-smi`` lists; empty when the user gave it none.
+        folder: Where logs may be written; None when there is no run.
+        say: Told one short line at a time about work that takes seconds.
+    """
+
+    name: str
+    gpus: tuple[int, ...] = ()
+    folder: Path | None = None
+    say: Callable[[str], None] = _silent
+
+
+Cost: TypeAlias = Literal["free", "reported", "unpriced"]
+
+
+@frozen
+class Provider:
+    """A factory of models, with what the loop must know of them before one is opened.
+
+    The forecast, and the refusal of a cap that could not be kept, come before a key is
+    asked for, a file is fetched or weights are loaded.
+
+    Attributes:
+        factory: Makes a model, or says what is missing.
+        cost: Of a call. ``free``: it runs on the user's own machine. ``reported``: a reply
+            brings its cost, where it is known. ``unpriced``: only the user knows (``--price``).
+        concurrency: Calls at a time beyond which more don't help.
+    """
+
+    factory: Callable[..., Model]
+    cost: Cost = "reported"
+    concurrency: int = 32
+
+    def __call__(self, *given: Any) -> Model:
+        """Open a model: a provider is offered in the place of its bare factory."""
+        return self.factory(*given)
 
 
 class Executor(Protocol):
@@ -218,6 +306,74 @@ class Executor(Protocol):
             InfrastructureError: The model's or the sandbox's own failure.
         """
         ...
+
+
+class Runner(Protocol):
+    """A place where units of work run: this process, or the nodes of a cluster.
+
+    It knows the run's environments, sandboxes and executor, and nothing of its store: what
+    it gives back is judged, charged and stored by the one process that started the run.
+    """
+
+    @property
+    def concurrency(self) -> int:
+        """How many units it can work on at a time."""
+        ...
+
+    @property
+    def isolation(self) -> str:
+        """What isolates the episodes, for reports, as its pools say."""
+        ...
+
+    async def start(self) -> None:
+        """Get ready; called once, before anything else is asked.
+
+        Raises:
+            WerError: The place can't be had, or is not fit for this run, with the remedy.
+            InfrastructureError: A part of it did not start, with the cause.
+        """
+        ...
+
+    async def execute(self, unit: Unit) -> tuple[Trajectory, Evidence]:
+        """Run one unit to its end, in a fresh episode. Cancelled when it takes too long.
+
+        Raises:
+            InfrastructureError: The model, the sandbox or the place itself failed; the
+                caller may try again, and a place that is gone is not chosen again.
+        """
+        ...
+
+    async def expect(self, task: Task) -> Json:
+        """Make what the verifier compares a task with; see `Environment.expect`."""
+        ...
+
+    async def close(self) -> None:
+        """End what runs, and leave no process. Safe to call twice, and when `start` failed."""
+        ...
+
+
+@frozen(kw_only=True)
+class RunnerSetup:
+    """What a runner of another place is made from. All of it but the callables is plain text.
+
+    Attributes:
+        config: The run's whole configuration, as `wer.configuration.to_toml` writes it.
+        address: Of the cluster, as the user named it; empty when the user named none.
+        options: The user's table ``[runner_options]``, still unchecked.
+        identity: Of the executor: a place whose executor has another is not the same agent.
+        check: Called before a unit is sent out; raises `BudgetExhausted` when a cap is
+            reached.
+        charge: Told what a role's model calls in another place cost.
+        say: Told one line about what the user should know.
+    """
+
+    config: str
+    address: str
+    options: Mapping[str, Json]
+    identity: JsonObject
+    check: Callable[[], None]
+    charge: Callable[[str, Usage], None]
+    say: Callable[[str], None]
 
 
 class Evaluate(Protocol):
@@ -269,7 +425,8 @@ class Optimizer(Protocol):
     ) -> Sequence[Sequence[Candidate]]:
         """Write k revisions for each state, without learning anything (inference) [Eq. 2].
 
-        Several states at once, because a policy in memory samples them in one batch.
+        Several states at once, because a policy in memory samples them in one batch. Of an
+        optimizer that does not learn, the loop asks one state a call, many calls at a time.
 
         Returns:
             A group of k candidates a state, in the order of the states.
@@ -280,9 +437,17 @@ class Optimizer(Protocol):
         """Write all that `load` needs, or nothing when there is no trained state."""
         ...
 
-    def load(self, folder: Path) -> None: ...
+    def load(self, folder: Path) -> None:
+        """Take up what `save` wrote, so that what is proposed next comes from the trained policy.
 
-    async def close(self) -> None: ...
+        Raises:
+            WerError: The folder is not one that this optimizer wrote, or is damaged.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Free weights, workers and models; nothing is proposed afterwards. Safe to call twice."""
+        ...
 
 
 @frozen(kw_only=True)
@@ -302,12 +467,20 @@ class OptimizerSetup:
             loop assembled (its round is not 0) is then left out, and the run goes on.
         max_response_tokens: The policy's answer is cut here and judged as it is.
         options: The user's table ``[optimizer.NAME]``, still unchecked.
+        ray_address: The Ray cluster to join, ``HOST:PORT``; empty when the user named none.
+        gpus: GPUs of this machine that the user gave to the writer; empty is all that are
+            found.
         progress: Told one short line at a time about work that takes seconds.
         check: Called before anything is written without `open_model`; raises
             `BudgetExhausted` when a cap is reached.
         charge: Told what was written without `open_model`: a call a candidate, and a
-            prompt once for all the candidates that share it. Both belong to the event
-            loop's thread.
+            prompt once for all the candidates that share it.
+        record: Told the figures of an update step as soon as it is made, by the names of
+            `wer.measures`: ``record(step, metrics)``, with steps counted from 0 within the
+            phase. They are stored at once; a step that is recorded again, because its
+            phase was interrupted, takes the place of the first. ``rollouts`` and
+            ``rollouts_per_s`` are the loop's to add. This, `check` and `charge` belong to
+            the event loop's thread.
     """
 
     writer: str
@@ -323,3 +496,46 @@ class OptimizerSetup:
     progress: Callable[[str], None]
     check: Callable[[], None]
     charge: Callable[[Usage], None]
+    record: Callable[[int, Mapping[str, float]], None]
+    ray_address: str = ""
+    gpus: tuple[int, ...] = ()
+
+
+class Tracker(Protocol):
+    """Shows a run's figures outside of it, as they come.
+
+    The store has them all: a tracker that raises is told of once and left alone.
+    """
+
+    def log(self, stage: str, step: int, metrics: Mapping[str, float]) -> None:
+        """Take the figures of one step.
+
+        Args:
+            stage: ``train`` for update steps, ``phase`` for whole phases, ``evaluation``
+                for the measured split: each counts its own steps from 0.
+            step: An update step counts over all phases. A step that comes again, because
+                its phase was interrupted, takes the place of the first and of all after it.
+            metrics: By names that may contain slashes.
+        """
+        ...
+
+    def close(self) -> None:
+        """Write what is still held. Called once, at the run's end or failure."""
+        ...
+
+
+@frozen(kw_only=True)
+class TrackerSetup:
+    """What a tracker is made from.
+
+    Attributes:
+        options: The user's table ``[tracking.NAME]``, still unchecked.
+        name: The run's id, which a resumed run keeps.
+        folder: The run's folder.
+        config: The run's configuration as JSON, without anything that looks like a secret.
+    """
+
+    options: Mapping[str, Json]
+    name: str
+    folder: Path
+    config: JsonObject

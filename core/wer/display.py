@@ -48,7 +48,7 @@ class Display:
         self._name, self._unit = "", "rollouts"
         self._total = self._done = self._judged = self._passed = 0
         self._rewards: list[float] = []
-        self._stage_begun = self._told = clock()
+        self._stage_begun = self._told = self._booked = clock()
 
     def __enter__(self) -> Display:
         self._progress.start()
@@ -60,7 +60,7 @@ class Display:
         self._progress.stop()
 
     def watch(self, spent: Callable[[], Usage], timed: Callable[[str, float], None]) -> None:
-        """From now on show this spend, and tell how many seconds each stage took when it ends."""
+        """From now on show this spend, and tell the seconds that each stage takes, a part at a time."""
         self._spent, self._timed = spent, timed
 
     def say(self, line: str) -> None:
@@ -81,7 +81,7 @@ class Display:
         self._name, self._total, self._unit = name, total, unit
         self._done = self._judged = self._passed = 0
         self._rewards = []
-        self._stage_begun = self._told = self._clock()
+        self._stage_begun = self._told = self._booked = self._clock()
         self._progress.update(
             self._bar, description=escape(name), total=total or None, completed=0, state="", visible=True
         )
@@ -89,9 +89,15 @@ class Display:
 
     def end_stage(self) -> None:
         """End the stage that was begun, if any."""
-        if self._name:
-            self._timed(self._name, self._clock() - self._stage_begun)
+        self.book()
         self._name = ""
+
+    def book(self) -> None:
+        """Tell the time that the stage took since this was told last."""
+        if self._name:
+            now = self._clock()
+            self._timed(self._name, now - self._booked)
+            self._booked = now
 
     def rollout(self, rollout: Rollout, cached: bool) -> None:
         """Count one finished rollout of the stage."""

@@ -56,6 +56,11 @@ def find(root: Path, run: str | None) -> Path:
     """
     if run is not None and (Path(run) / "run.toml").is_file():
         return Path(run)
+    if run is not None and Path(run).is_dir():
+        raise ConfigError(
+            f"{run!r} is a folder, but not a run's: it has no run.toml. Name a folder that wer run, eval or refine "
+            "made."
+        )
     known = sorted((path.parent for path in root.glob("*/run.toml")), key=lambda path: path.stat().st_mtime)
     if run is None and known:
         return known[-1]
@@ -75,7 +80,7 @@ def configuration(folder: Path) -> RunConfig:
     """Read the resolved configuration of a run."""
     path = folder / "run.toml"
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {str(path)!r}: {error}. The run folder is damaged.") from error
     return from_toml(text, source=str(path))
@@ -141,6 +146,18 @@ def locked(folder: Path) -> Iterator[None]:
         file.write(_own_pid())
         file.flush()
         yield
+
+
+def holder(folder: Path) -> str | None:
+    """The process that holds the run at this moment, or None: what is read now is then not the whole."""
+    try:
+        with (folder / "lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return (folder / "lock").read_text().strip() or "unknown"
+    except OSError:
+        return None
+    return None
 
 
 def _own_pid() -> str:

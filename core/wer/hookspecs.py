@@ -12,7 +12,20 @@ from typing import TypeAlias
 
 import pluggy
 
-from wer.contracts import Environment, Executor, Model, Optimizer, OptimizerSetup, Sandbox, Verifier
+from wer.contracts import (
+    Environment,
+    Executor,
+    Model,
+    ModelSetup,
+    Optimizer,
+    OptimizerSetup,
+    Runner,
+    RunnerSetup,
+    Sandbox,
+    Tracker,
+    TrackerSetup,
+    Verifier,
+)
 from wer.records import Json, PhaseOutcome, Rollout
 
 hookspec = pluggy.HookspecMarker("wer")
@@ -27,7 +40,7 @@ def wer_environments() -> Mapping[str, Callable[[Options], Environment]]:  # typ
 
     Called once, when WER starts. Every plugin's answer is merged; two plugins
     offering one name is a `PluginError` naming both. The same holds for the other
-    five offering hooks.
+    seven offering hooks.
 
     Returns:
         Factories keyed by name; each gets the user's table ``[environment.NAME]``.
@@ -63,14 +76,16 @@ def wer_optimizers() -> Mapping[str, Callable[[OptimizerSetup], Optimizer]]:  # 
 
 
 @hookspec
-def wer_models() -> Mapping[str, Callable[[str], Model]]:  # type: ignore[empty-body]
+def wer_models() -> Mapping[str, Callable[[ModelSetup], Model]]:  # type: ignore[empty-body]
     """Offer model providers: ``PROVIDER/rest`` goes to the factory named PROVIDER.
 
     Called once.
 
     Returns:
         Factories keyed by provider; each gets the text after the first slash,
-        ``name[@url]``.
+        ``name[@url]``, in a `wer.contracts.ModelSetup`. A `wer.contracts.Provider`
+        around one says what its models cost and how many calls at a time help; a
+        bare factory has its defaults.
     """
 
 
@@ -80,6 +95,27 @@ def wer_sandboxes() -> Mapping[str, Callable[[], Sandbox]]:  # type: ignore[empt
 
     Returns:
         Factories keyed by name.
+    """
+
+
+@hookspec
+def wer_runners() -> Mapping[str, Callable[[RunnerSetup], Runner]]:  # type: ignore[empty-body]
+    """Offer places where rollouts run, by the name users give to ``--runner``. Called once.
+
+    ``local``, the process itself, is the loop's own.
+
+    Returns:
+        Factories keyed by name.
+    """
+
+
+@hookspec
+def wer_trackers() -> Mapping[str, Callable[[TrackerSetup], Tracker]]:  # type: ignore[empty-body]
+    """Offer trackers, by the name users give to ``--track``. Called once.
+
+    Returns:
+        Factories keyed by name; each is called when a run opens that has a table
+        ``[tracking.NAME]``.
     """
 
 

@@ -12,7 +12,19 @@ import pluggy
 from attrs import frozen
 
 from wer import hookspecs
-from wer.contracts import Environment, Executor, Model, Optimizer, Sandbox, Verifier
+from wer.contracts import (
+    Cost,
+    Environment,
+    Executor,
+    Model,
+    ModelSetup,
+    Optimizer,
+    Provider,
+    Runner,
+    Sandbox,
+    Tracker,
+    Verifier,
+)
 from wer.errors import PluginError
 from wer.extras import remedy
 from wer.tables import nearest
@@ -27,6 +39,8 @@ _KINDS = {
     "wer_optimizers": "optimizer",
     "wer_models": "model",
     "wer_sandboxes": "sandbox",
+    "wer_trackers": "tracker",
+    "wer_runners": "runner",
 }
 _OBSERVERS = ("wer_rollout_finished", "wer_phase_finished")
 
@@ -48,6 +62,7 @@ class Registry(Generic[T]):
     distributions: Mapping[str, str]
 
     def names(self) -> tuple[str, ...]:
+        """What a user may write, in the order of messages."""
         return tuple(sorted(self.offers))
 
     def check(self, name: str) -> None:
@@ -114,18 +129,23 @@ class Plugins:
     optimizers: Registry[Optimizer]
     models: Registry[Model]
     sandboxes: Registry[Sandbox]
+    trackers: Registry[Tracker]
+    runners: Registry[Runner]
     broken: Mapping[str, str]
     rows: tuple[Row, ...]
 
-    def model(self, spec: str) -> Model:
+    def model(self, spec: str, **setup: Any) -> Model:
         """Open the model that a user named ``provider/name[@url]``.
+
+        Args:
+            setup: Attributes of `ModelSetup` but the name.
 
         Raises:
             PluginError: No such provider, or not of that form.
         """
         self.check_model(spec)
         provider, _, rest = spec.partition("/")
-        return self.models.make(provider, rest)
+        return self.models.make(provider, ModelSetup(name=rest, **setup))
 
     def check_model(self, spec: str) -> None:
         """Refuse a model's name that no provider can be found for, without opening anything.
@@ -140,6 +160,16 @@ class Plugins:
                 f"{', '.join(self.models.names()) or '(none installed)'}."
             )
         self.models.check(provider)
+
+    def provider(self, spec: str) -> Provider | None:
+        """What is known of a model before it is opened; None for a folder of weights, which no provider serves."""
+        _, factory = self.models.offers.get(spec.partition("/")[0], ("", None))
+        return factory if factory is None or isinstance(factory, Provider) else Provider(factory)
+
+    def cost(self, spec: str) -> Cost:
+        """Who knows what a model's calls cost. A folder of weights runs here, for nothing."""
+        provider = self.provider(spec)
+        return "free" if provider is None else provider.cost
 
     def listing(self) -> tuple[Row, ...]:
         """Say what every plugin offers, for ``wer plugin list``."""
@@ -198,6 +228,8 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
         optimizers=registry("wer_optimizers"),
         models=registry("wer_models"),
         sandboxes=registry("wer_sandboxes"),
+        trackers=registry("wer_trackers"),
+        runners=registry("wer_runners"),
         broken=broken,
         rows=tuple(rows),
     )

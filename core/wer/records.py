@@ -75,10 +75,12 @@ class Skill:
 
     @property
     def empty(self) -> bool:
+        """Whether it tells the agent nothing; "no skill" is a baseline, and runs as any skill does."""
         return not self.body.strip()
 
     @cached_property
     def id(self) -> str:
+        """Hash of all that an agent could notice: equal skills share their rollouts, whoever wrote them."""
         return content_hash([self.name, self.description, self.body, dict(self.scripts)])
 
 
@@ -92,7 +94,8 @@ class Task:
     Attributes:
         id: Stable and readable, unique within a run, for example
             ``bfcl/multi_turn_base_3@1`` (``@1``: only the first turn, a prefix task).
-        turns: What the user says, a turn each [q].
+        turns: What the user says, a turn each [q]; empty where a simulated user decides it
+            in the course of the episode.
         tools: The tools on offer [part of C].
         context: Policy or description of the environment [part of C]; may be empty.
         setup: What the environment's sandbox needs to put the world in place.
@@ -155,7 +158,7 @@ class End:
     """The end of an episode.
 
     Attributes:
-        by: Who ended it.
+        by: Who ended it, so that a report can tell a simulated user's failures from the agent's.
         why: Short and stable, for example ``done`` or ``step_limit``.
     """
 
@@ -248,14 +251,17 @@ class TurnEvidence:
     """What a verifier may know of one turn.
 
     Attributes:
-        state: The environment's state after the turn [y after the last], canonical JSON.
+        state: The environment's state after the turn [y after the last], canonical JSON. None
+            after a turn that its verifiers don't look at.
         results: What the tools answered in this turn, in order.
         calls: How many calls the agent made in this turn.
+        said: What the agent told the user at its end, where the environment keeps it.
     """
 
     state: Json
     results: tuple[str, ...] = ()
     calls: int = 0
+    said: str = ""
 
 
 @frozen(kw_only=True)
@@ -264,11 +270,15 @@ class Evidence:
 
     Attributes:
         probe: The JSON answer of the verifier's probe in the sandbox, or None.
+        user: What a simulated user did that the agent can't see, in order: calls of its own
+            tools, and the words that ended the episode. A step's ``turn`` is the one that
+            came of it.
     """
 
     turns: tuple[TurnEvidence, ...]
     end: End
     probe: Json = None
+    user: tuple[Step, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -285,6 +295,20 @@ class Verdict:
     score: float = field(validator=_unit)
     passed: bool
     diagnostics: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Unit:
+    """One rollout to have: the unit of work, plain data that any machine can be sent.
+
+    Attributes:
+        attempt: Which try it is, from 1; not part of what the rollout is.
+    """
+
+    task: Task
+    skill: Skill
+    seed: int
+    attempt: int = 1
 
 
 @frozen(kw_only=True)
@@ -330,15 +354,18 @@ class RefinementState:
 
     @cached_property
     def id(self) -> str:
+        """Hash of task, skill, evidence and place in the tree: a resumed run finds its candidates by it."""
         rollouts = [rollout.key for rollout in self.evidence]
         return content_hash([self.task.key, self.skill.id, rollouts, self.parent, self.round, self.phase])
 
     @property
     def successes(self) -> tuple[Rollout, ...]:
+        """Evidence of what the skill already makes work, for the revision to keep."""
         return tuple(rollout for rollout in self.evidence if rollout.verdict.passed)
 
     @property
     def failures(self) -> tuple[Rollout, ...]:
+        """Evidence of what the skill does not prevent yet, for the revision to mend."""
         return tuple(rollout for rollout in self.evidence if not rollout.verdict.passed)
 
 
@@ -374,6 +401,7 @@ class Candidate:
 
     @cached_property
     def id(self) -> str:
+        """Hash of state, place in the group and text: two equal texts of one group stay two samples."""
         return content_hash([self.state_id, self.index, self.text])
 
 
@@ -410,12 +438,9 @@ class PhaseOutcome:
 
     Attributes:
         experiences: Every scored candidate, in the order of the states.
-        metrics: One mapping an update step (loss, clip fraction, ...); empty when
-            nothing was trained.
     """
 
     experiences: tuple[Experience, ...]
-    metrics: tuple[Mapping[str, float], ...] = ()
 
 
 @frozen(kw_only=True)

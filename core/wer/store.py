@@ -171,12 +171,19 @@ class Store:
     # Tasks and what verifiers expect of them.
 
     def put_task(self, task: Task) -> None:
+        """Store a task once; a task that is there already is not written again."""
         self._put(_task_row(task))
 
     def task(self, key: str) -> Task:
+        """The task of a key.
+
+        Raises:
+            StoreError: A row names it and it is not there: the run folder is damaged.
+        """
         return from_json(self._one(sa.select(_tasks.c.json).where(_tasks.c.key == key)), Task)
 
     def put_expect(self, task: Task, expect: Json) -> None:
+        """Store what the verifier compares a stored task with: judging needs no sandbox ever after."""
         with self._writing() as db:
             db.execute(_tasks.update().where(_tasks.c.key == task.key).values(expect=json.dumps(expect)))
 
@@ -196,9 +203,15 @@ class Store:
     # Skills and rollouts.
 
     def put_skill(self, skill: Skill) -> None:
+        """Store a skill once, under the hash of its content."""
         self._put(_skill_row(skill))
 
     def skill(self, skill_id: str) -> Skill:
+        """The skill of an id.
+
+        Raises:
+            StoreError: A row names it and it is not there: the run folder is damaged.
+        """
         return from_json(self._one(sa.select(_skills.c.json).where(_skills.c.id == skill_id)), Skill)
 
     def put_rollout(self, rollout: Rollout, *, task: Task, skill: Skill, verifier: str, tries: int) -> None:
@@ -215,6 +228,7 @@ class Store:
         self._put(_task_row(task), _skill_row(skill), (_rollouts, row))
 
     def rollout(self, key: str) -> Rollout | None:
+        """The finished rollout of a key, which is never paid for again; None when it is still to be had."""
         with self._engine.begin() as db:
             text = db.scalar(sa.select(_rollouts.c.json).where(_rollouts.c.key == key))
         return None if text is None else from_json(text, Rollout)
@@ -228,6 +242,7 @@ class Store:
             return [(from_json(text, Rollout), key, verifier) for text, key, verifier in db.execute(query)]
 
     def count_rollouts(self) -> int:
+        """How many rollouts were finished, and so paid for, in all starts of the run."""
         with self._engine.begin() as db:
             return db.scalar(sa.select(sa.func.count()).select_from(_rollouts)) or 0
 
@@ -247,6 +262,7 @@ class Store:
         self._put(_task_row(state.task), _skill_row(state.skill), (_states, row))
 
     def state(self, state_id: str) -> RefinementState:
+        """A state with its task, its skill and its whole evidence, as the optimizer saw it."""
         with self._engine.begin() as db:
             row = db.execute(sa.select(_states).where(_states.c.id == state_id)).one()
         rollouts = tuple(filter(None, map(self.rollout, row.evidence)))
@@ -278,12 +294,14 @@ class Store:
         )
 
     def group(self, stage: str, state_id: str) -> tuple[Candidate, ...]:
+        """What was written for a state in a stage, in the group's order; empty when nothing was yet."""
         here = sa.and_(_candidates.c.stage == stage, _candidates.c.state_id == state_id)
         query = sa.select(_candidates.c.json).where(here).order_by(_candidates.c.index)
         with self._engine.begin() as db:
             return tuple(from_json(text, Candidate) for text in db.scalars(query))
 
     def put_experience(self, stage: str, experience: Experience) -> None:
+        """Store what a candidate of a written group led to: its skill, its rollouts and its reward."""
         candidate = experience.candidate
         here = sa.and_(
             _candidates.c.stage == stage,
@@ -319,14 +337,17 @@ class Store:
     # Documents that a model wrote once: drafts and merges.
 
     def put_document(self, purpose: str, key: str, text: str) -> None:
+        """Store a text under a purpose, unless one is there: what was written first is what counts."""
         self._put((_documents, {"purpose": purpose, "key": key, "text": text}))
 
     def document(self, purpose: str, key: str) -> str | None:
+        """The text that was written for a purpose and key; None when it is still to be written."""
         here = sa.and_(_documents.c.purpose == purpose, _documents.c.key == key)
         with self._engine.begin() as db:
             return db.scalar(sa.select(_documents.c.text).where(here))
 
     def documents(self, purpose: str) -> Mapping[str, str]:
+        """All texts of a purpose, by key."""
         query = sa.select(_documents.c.key, _documents.c.text).where(_documents.c.purpose == purpose)
         with self._engine.begin() as db:
             return {row.key: row.text for row in db.execute(query)}
@@ -354,6 +375,7 @@ class Store:
         return [(condition, name, task, trial, bool(found)) for condition, name, task, trial, found in rows]
 
     def add_spend(self, role: str, usage: Usage) -> None:
+        """Add to what a role has spent, in one transaction with what was there."""
         with self._writing() as db:
             text = db.scalar(sa.select(_spend.c.json).where(_spend.c.role == role))
             total = usage if text is None else from_json(text, Usage) + usage
@@ -361,6 +383,7 @@ class Store:
             db.execute(insert(_spend).values(**row).on_conflict_do_update(index_elements=["role"], set_=row))
 
     def spend(self) -> Mapping[str, Usage]:
+        """What each role has spent in all starts of the run."""
         with self._engine.begin() as db:
             return {role: from_json(text, Usage) for role, text in db.execute(sa.select(_spend))}
 
@@ -377,17 +400,18 @@ class Store:
         with self._engine.begin() as db:
             return {row.stage: row.seconds for row in db.execute(query)}
 
-    def put_metrics(self, stage: str, metrics: Sequence[Mapping[str, float]]) -> None:
-        self._put(
-            *(
-                (_metrics, {"stage": stage, "step": step, "json": dict(row)})
-                for step, row in enumerate(metrics)
-            )
-        )
+    def put_metrics(self, stage: str, step: int, metrics: Mapping[str, float]) -> None:
+        """Store the figures of one update step; a step that is made again takes the place of the first."""
+        row = {"stage": stage, "step": step, "json": dict(metrics)}
+        added = insert(_metrics).values(**row)
+        with self._writing() as db:
+            db.execute(added.on_conflict_do_update(index_elements=["stage", "step"], set_=row))
 
     def metrics(self) -> Sequence[tuple[str, int, Mapping[str, float]]]:
+        """(stage, step, figures by name) of all training steps, in the order in which they were first made."""
+        query = sa.select(_metrics).order_by(sa.text("rowid"))
         with self._engine.begin() as db:
-            return [(row.stage, row.step, row.json) for row in db.execute(sa.select(_metrics))]
+            return [(row.stage, row.step, row.json) for row in db.execute(query)]
 
     def _one(self, query: sa.Select[Any]) -> str:
         with self._engine.begin() as db:

@@ -111,6 +111,8 @@ def _strict_converter() -> Converter:
         def hook(value: Any, _: Any) -> Json:
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
                 raise _WrongTypeError(value, expected)
+            if isinstance(value, str) and "\0" in value:
+                raise _WrongTypeError(value, "a string without NUL characters")
             return convert(value)
 
         return hook
@@ -122,6 +124,8 @@ def _strict_converter() -> Converter:
             def hook(value: Json, cls: Any) -> Any:
                 if not isinstance(value, kinds):
                     raise _WrongTypeError(value, expected)
+                if isinstance(value, (list, tuple)) and "" in value:
+                    raise _WrongTypeError(value, "a list without empty strings")
                 return inner(value, cls)
 
             return hook

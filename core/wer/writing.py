@@ -37,6 +37,8 @@ description: Book and change meeting rooms.
 A skill is a procedure for every task of its family, never the solution of one task: it names tools and rules, but no \
 file names, ids, amounts or other values of the task below. Say what to do first, with which tool, and what to avoid."""
 
+_OPEN = "(a conversation: the user says in its course what they want)"
+
 _REMINDER = (
     "Begin with <think>, close it with </think>, then write one <skill> block and close it with </skill>."
 )
@@ -178,7 +180,7 @@ def _context(task: Task) -> str:
     parts = [signatures(task.tools)]
     if task.context:
         parts.append(f"# Environment\n{task.context}")
-    parts.append("# Task\n" + "\n".join(f"user: {turn}" for turn in task.turns))
+    parts.append("# Task\n" + ("\n".join(f"user: {turn}" for turn in task.turns) or _OPEN))
     return "\n\n".join(parts)
 
 

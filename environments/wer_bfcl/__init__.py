@@ -9,6 +9,7 @@ from wer.hookspecs import Options
 
 @hookimpl
 def wer_environments() -> Mapping[str, Callable[[Options], Environment]]:
+    """Offer ``--env bfcl``."""
     return {"bfcl": _bfcl}
 
 

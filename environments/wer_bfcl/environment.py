@@ -7,7 +7,7 @@ from typing import Literal
 
 from attrs import field, frozen, validators
 
-from wer.contracts import Episode, Session
+from wer.contracts import Episode, Roles, Session
 from wer.records import Json, SandboxSpec, Split, Task
 from wer_bfcl.benchmark import REQUIREMENTS, load
 from wer_bfcl.reference import reference
@@ -40,12 +40,15 @@ class Bfcl:
         self._options = options
 
     def domains(self) -> Sequence[str]:
+        """The paper's four, each the tasks of one main tool class."""
         return DOMAINS
 
     def verifier(self) -> str:
+        """The official verdict; ``bfcl_final_state`` is the paper's reading of it."""
         return "bfcl_checker"
 
     def tasks(self, domain: str, split: Split) -> Sequence[Task]:
+        """The 50 training or 150 test tasks' share of a domain, cut and marked as the options say."""
         options = self._options
         return tasks(
             load(),
@@ -66,7 +69,11 @@ class Bfcl:
             environ={"PYTHONHASHSEED": "0", "TZ": "UTC"},
         )
 
-    async def open(self, task: Task, episode: Episode, seed: int) -> Session:
+    def roles(self) -> Sequence[str]:
+        """None: what the user says is in the tasks."""
+        return ()
+
+    async def open(self, task: Task, episode: Episode, roles: Roles, seed: int) -> Session:
         """Begin a rollout. Nothing in BFCL is random, so the seed has nothing to decide."""
         return BfclSession(task, episode)
 

@@ -25,6 +25,7 @@ class BfclSession:
         self._end: End | None = None
 
     async def begin(self) -> Turn:
+        """Load the task's initial scenario into fresh tool objects, and give the first user message."""
         await self._episode.request("reset", self._task.setup)
         return self._next_turn()
 
@@ -57,6 +58,7 @@ class BfclSession:
         return Evidence(turns=tuple(self._turns), end=self._end or End(by="agent", why="stopped"))
 
     async def close(self) -> None:
+        """Kill the child with its world; what `evidence` exported is all that stays."""
         await self._episode.close()
 
     def _next_turn(self) -> Turn:

@@ -42,6 +42,7 @@ class Exporter:
         self._characters = 0
 
     def canonical(self, value: object) -> Json:
+        """Export one value, which the world's own code may have made as large or as deep as it likes."""
         try:
             return self._export(value, 0)
         except _TooLargeError as limit:

@@ -9,7 +9,8 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 from wer_bfcl_domain.canonical import Exporter, public
-from wer_bfcl_domain.limits import TooMuch, cpu_limit, refuse_huge_arithmetic
+from wer_bfcl_domain.limits import refuse_huge_arithmetic
+from wer_sandbox.limits import TooMuch, cpu_limit
 
 TEXT_LIMIT = 1_000_000
 """Characters of one result; far beyond any of the benchmark's."""

@@ -55,13 +55,16 @@ class ContainerMachine:
             raise SandboxError(story, cause="start") from error
 
     async def ended(self) -> None:
+        """Return when the container has stopped or is gone, up to a quarter of a second late."""
         while await asyncio.to_thread(self._state) is not None:  # noqa: ASYNC110 - the daemon has no event for us
             await asyncio.sleep(_POLL_S)
 
     async def autopsy(self) -> Death:
+        """Ask the daemon how it ended, before `remove` takes its log away."""
         return await asyncio.to_thread(self._autopsy)
 
     async def remove(self) -> None:
+        """Kill and remove the container, even while the waiting task is cancelled."""
         await unbroken(asyncio.to_thread(remove, self._container))
 
     def _state(self) -> dict[str, Any] | None:

@@ -26,9 +26,15 @@ class DockerSandbox:
     """Implements `wer.contracts.Sandbox`, the stronger tier."""
 
     def unavailable(self) -> str | None:
+        """Ask the daemon in about a second; a daemon of another machine will not do either."""
         return daemon.problem()
 
     async def start(self, spec: SandboxSpec, workers: int) -> Pool:
+        """Build the image once for equal specs, and start a container a worker.
+
+        Raises:
+            SandboxError: With ``cause="start"``.
+        """
         problem = await asyncio.to_thread(daemon.problem)
         if problem is not None:
             raise SandboxError(problem, cause="start")
@@ -58,7 +64,9 @@ class ContainerLauncher:
         self._image = image
 
     async def launch(self, folder: Path, key: str) -> Machine:
+        """Start a container whose worker dials the folder's socket; see `Launcher`."""
         return await ContainerMachine.start(self._client, self._image, self._spec, folder, key)
 
     async def close(self) -> None:
+        """Close the connection to the daemon that all containers of the pool share."""
         await asyncio.to_thread(self._client.close)

@@ -26,11 +26,11 @@ class Progress:
 
     Attributes:
         done: Ids of the states that were learnt from.
-        metrics: One mapping a batch.
+        batches: How many batches they were learnt from in.
     """
 
     done: tuple[str, ...] = ()
-    metrics: tuple[Mapping[str, float], ...] = ()
+    batches: int = 0
 
 
 def save_learner(learner: Learner, folder: Path) -> None:
@@ -64,11 +64,12 @@ def load_learner(learner: Learner, folder: Path) -> None:
 
 def write_checkpoint(learner: Learner, progress: Progress, folder: Path) -> None:
     """Write the next checkpoint of a phase; the two newest are kept."""
+    for left in folder.glob(".writing-*"):  # by a process that was killed
+        shutil.rmtree(left)
     scratch = folder / f".writing-{os.getpid()}"
-    shutil.rmtree(scratch, ignore_errors=True)
     save_learner(learner, scratch)
-    (scratch / "progress.json").write_text(json.dumps({"done": progress.done, "metrics": progress.metrics}))
-    scratch.rename(folder / f"step-{len(progress.metrics):05d}")
+    (scratch / "progress.json").write_text(json.dumps({"done": progress.done, "batches": progress.batches}))
+    scratch.rename(folder / f"step-{progress.batches:05d}")
     for old in _steps(folder)[:-_KEPT]:
         shutil.rmtree(old)
 
@@ -81,7 +82,7 @@ def newest_checkpoint(folder: Path) -> Path | None:
 def read_progress(checkpoint: Path) -> Progress:
     """Read how far the phase was."""
     found = json.loads((checkpoint / "progress.json").read_text())
-    return Progress(done=tuple(found["done"]), metrics=tuple(found["metrics"]))
+    return Progress(done=tuple(found["done"]), batches=found["batches"])
 
 
 def _steps(folder: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from attrs import evolve
 from wer.configuration import structure
 from wer.contracts import Evaluate, OptimizerSetup
 from wer.errors import ConfigError, OptimizerError
+from wer.measures import describe
 from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Usage, derive_seed
 from wer.writing import unwritten
 from wer_grpo.authoring import Author, Written
@@ -25,7 +26,6 @@ from wer_grpo.checkpoints import (
     write_checkpoint,
 )
 from wer_grpo.learner import Group, Learner
-from wer_grpo.measures import describe
 from wer_grpo.merging import save_merged
 from wer_grpo.options import GrpoOptions
 from wer_grpo.policy import Answer
@@ -102,15 +102,16 @@ class Grpo:
                 batch, evaluate, self._share(progress, batch, len(order)), folder
             )
             found |= dict(zip((state.id for state in batch), groups, strict=True))
+            self._setup.record(progress.batches, metrics)
             progress = evolve(
                 progress,
                 done=(*progress.done, *(state.id for state in batch)),
-                metrics=(*progress.metrics, metrics),
+                batches=progress.batches + 1,
             )
             now = progress
             await self._worker.run(lambda now=now: write_checkpoint(self._learner, now, folder))  # type: ignore[misc]
         experiences = tuple(experience for state in fitting for experience in found[state.id])
-        return PhaseOutcome(experiences=experiences, metrics=progress.metrics)
+        return PhaseOutcome(experiences=experiences)
 
     async def propose(
         self, states: Sequence[RefinementState], k: int, seed: int
@@ -226,7 +227,7 @@ class Grpo:
             "rollouts_s": executed - sampled,
             "update_s": time.monotonic() - executed,
         }
-        return groups, {**describe(groups), **learnt, **seconds}
+        return groups, {**describe(groups, scaled=self._options.scale_advantages), **learnt, **seconds}
 
     def _lesson(
         self, state: RefinementState, group: Sequence[Experience], answers: tuple[Answer, ...]

@@ -70,6 +70,7 @@ class Policy:
 
     @property
     def device(self) -> torch.device:
+        """Where the weights are, and so where its inputs must be."""
         return cast("torch.device", self.model.device)
 
     def hidden(self, tokens: torch.Tensor, positions: torch.Tensor, layout: object) -> torch.Tensor:

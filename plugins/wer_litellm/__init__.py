@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from wer.contracts import Model
+from attrs import evolve
+
+from wer.contracts import Model, ModelSetup, Provider
 from wer.hookspecs import hookimpl
 
 
 @hookimpl
-def wer_models() -> Mapping[str, Callable[[str], Model]]:
-    return {"openai": _openai, "litellm": _litellm, "anthropic": _anthropic}
+def wer_models() -> Mapping[str, Callable[[ModelSetup], Model]]:
+    """Offer ``openai/NAME[@URL]``, ``litellm/PROVIDER/NAME`` and ``anthropic/NAME``."""
+    return {"openai": Provider(_openai, cost="unpriced"), "litellm": _litellm, "anthropic": _anthropic}
 
 
-def _openai(rest: str) -> Model:
-    from wer_litellm.openai import OpenAIModel
+def _openai(setup: ModelSetup) -> Model:
+    from wer_litellm.openai import named
 
-    return OpenAIModel.named(rest)
+    return named(setup.name)
 
 
-def _litellm(rest: str) -> Model:
+def _litellm(setup: ModelSetup) -> Model:
     from wer_litellm.litellm import LitellmModel
 
-    return LitellmModel.named(rest)
+    return LitellmModel.named(setup.name)
 
 
-def _anthropic(rest: str) -> Model:
-    return _litellm(f"anthropic/{rest}")
+def _anthropic(setup: ModelSetup) -> Model:
+    return _litellm(evolve(setup, name=f"anthropic/{setup.name}"))

@@ -12,7 +12,7 @@ from attrs import define, field
 from wer.chat import reply_from_wire, schema_to_wire, to_wire, tools_to_wire
 from wer.errors import ConfigError, ModelError, ModelUnavailable, PromptTooLong, WerError
 from wer.records import Json, JsonObject, Message, Reply, Sampling, ToolSpec
-from wer_litellm.answers import seconds
+from wer.serving.answers import seconds
 
 _TIMEOUT_S = 600.0
 
@@ -55,6 +55,7 @@ class LitellmModel:
 
     @property
     def identity(self) -> JsonObject:
+        """Name and address; whatever version a provider serves under the name is not known here."""
         return {"provider": "litellm", "name": self.name, "url": self.url}
 
     async def complete(

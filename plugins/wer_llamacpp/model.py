@@ -49,6 +49,7 @@ class LocalModel:
 
     @property
     def identity(self) -> JsonObject:
+        """The file's hash, and the context, where a longer history ends the episode."""
         return {"provider": "local", "name": self.name, "sha256": self.sha256, "context": self.context}
 
     async def complete(

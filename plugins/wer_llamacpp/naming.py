@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 from attrs import frozen
 
 from wer import catalogue
 from wer.errors import ConfigError
-from wer.tables import structure
+from wer.naming import name_and_options
 
 
 @frozen(kw_only=True)
@@ -48,18 +47,12 @@ class LocalName:
         Raises:
             ConfigError: An option is unknown or not a whole number.
         """
-        name, _, query = rest.partition("?")
-        pairs = parse_qsl(query, keep_blank_values=True)
-        wrong = [f"{key}={value}" for key, value in pairs if not value.isdecimal() or len(value) > 9]
-        if wrong:
-            raise ConfigError(
-                f"local/{rest}: {wrong[0]!r} is not a whole number, as in local/{name}?context=16384"
-            )
-        numbers = {key: int(value) for key, value in pairs}
-        return cls(name=name, options=structure(LocalOptions, numbers, where=f"local/{name}"))
+        name, options = name_and_options("local", rest, LocalOptions)
+        return cls(name=name, options=options)
 
     @property
     def instances(self) -> int:
+        """Copies of the model: as asked, or one a core that this process may use."""
         return self.options.instances or len(os.sched_getaffinity(0))
 
     def locate(self) -> tuple[Path, str]:

@@ -31,6 +31,7 @@ class ProcessLauncher:
         self.isolation = f"process {inside} (weaker than docker)"
 
     async def launch(self, folder: Path, key: str) -> Machine:
+        """Start a worker in bubblewrap where the machine allows it, else as a bare child of this process."""
         command = [*self._python(), "--connect", str(folder / SOCKET)]
         if self._bubblewrap:
             command = [*bubblewrap.around(self._bubblewrap, [*self._modules, folder]), *command]

@@ -36,9 +36,11 @@ class ProcessMachine:
         return cls(process)
 
     async def ended(self) -> None:
+        """Return when the process has ended and its exit status is known."""
         await self._process.wait()
 
     async def autopsy(self) -> Death:
+        """Read exit status or signal, and the end of stderr; a process that still lives has hung."""
         with contextlib.suppress(TimeoutError):  # the control line drops a moment before the process ends
             async with asyncio.timeout(1.0):
                 await self._process.wait()
@@ -52,6 +54,7 @@ class ProcessMachine:
         return Death("dead", f"its process ended with exit status {status}", words)
 
     async def remove(self) -> None:
+        """Kill the process and wait for it, so that no zombie stays."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await unbroken(self._process.wait())

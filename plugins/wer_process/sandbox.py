@@ -18,11 +18,17 @@ class ProcessSandbox:
     """Implements `wer.contracts.Sandbox`. Always at hand on Linux and macOS, and the weaker tier."""
 
     def unavailable(self) -> str | None:
+        """Say when episodes cannot be forked here: all but Windows can."""
         if hasattr(os, "fork"):
             return None
         return "the process sandbox needs Linux or macOS. On Windows, run WER under WSL 2"
 
     async def start(self, spec: SandboxSpec, workers: int) -> Pool:
+        """Install what the spec needs into a cached folder of its own, and start a process a worker.
+
+        Raises:
+            SandboxError: With ``cause="start"``.
+        """
         modules = await asyncio.to_thread(recipe.folders, spec)
         return await WorkerPool.start(spec, ProcessLauncher(spec, modules), workers)
 

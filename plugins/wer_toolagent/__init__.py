@@ -10,6 +10,7 @@ from wer.hookspecs import Options, hookimpl
 
 @hookimpl
 def wer_executors() -> Mapping[str, Callable[[Model, Options], Executor]]:
+    """Offer ``--agent toolagent``, the default."""
     return {"toolagent": _toolagent}
 
 

@@ -25,7 +25,7 @@ from wer.records import (
     Usage,
     derive_seed,
 )
-from wer_toolagent.modes import MODES, Mode, Move
+from wer_toolagent.modes import MODES, Mode, Move, prompt_version
 from wer_toolagent.options import ToolAgentOptions
 from wer_toolagent.prompts import system_prompt
 
@@ -42,10 +42,11 @@ class ToolAgent:
 
     @property
     def identity(self) -> JsonObject:
+        """Everything but the skill that shapes a rollout, the words and schemas of the mode included."""
         return {
             "executor": "toolagent",
             "mode": self.options.mode,
-            "prompt": self._mode.version,
+            "prompt": prompt_version(self._mode),
             "temperature": self.options.temperature,
             "top_k": self.options.top_k,
             "top_p": self.options.top_p,

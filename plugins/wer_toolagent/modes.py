@@ -7,10 +7,11 @@ from typing import Protocol
 
 from attrs import frozen
 
-from wer.chat import dumps, loads
+from wer.chat import dumps, loads, to_wire
 from wer.errors import ConfigError
-from wer.records import Json, JsonObject, Message, Observation, Reply, ToolCall, ToolSpec, content_hash
+from wer.records import Json, JsonObject, Message, Observation, Reply, Skill, ToolCall, ToolSpec, content_hash
 from wer.tooldocs import document
+from wer_toolagent.prompts import system_prompt
 from wer_toolagent.schemas import any_of, call_schema, tool_schemas
 
 DONE = "done"
@@ -47,18 +48,17 @@ class Mode(Protocol):
         """The first part of the system prompt; may be empty."""
         ...
 
-    @property
-    def version(self) -> str:
-        """Changes when the words around tasks and skills do, so that old rollouts are not taken for new."""
+    def documentation(self, tools: Sequence[ToolSpec]) -> str:
+        """The tools in words for the system prompt; empty when the model's interface has them."""
         ...
-
-    def documentation(self, tools: Sequence[ToolSpec]) -> str: ...
 
     def schema(self, tools: Sequence[ToolSpec]) -> JsonObject | None:
         """What replies are constrained to."""
         ...
 
-    def read(self, reply: Reply) -> Move: ...
+    def read(self, reply: Reply) -> Move:
+        """What the reply makes the agent do. Never raises: text that is no call ends the turn."""
+        ...
 
     def remember(self, reply: Reply) -> Message:
         """The reply, as the model sees it later."""
@@ -79,12 +79,13 @@ class Native:
 
     native: bool = True
     instructions: str = ""
-    version: str = "native-1"
 
     def documentation(self, tools: Sequence[ToolSpec]) -> str:
+        """None: the tools go through the model's own interface."""
         return ""
 
     def schema(self, tools: Sequence[ToolSpec]) -> JsonObject | None:
+        """None: the server reads calls out of the reply."""
         return None
 
     def read(self, reply: Reply) -> Move:
@@ -96,17 +97,20 @@ class Native:
         return Move(text=reply.text, calls=reply.calls, ends=not reply.calls, say=reply.text)
 
     def remember(self, reply: Reply) -> Message:
+        """The reply with its calls, or as plain text when a call could not be decoded."""
         text = self.read(reply).text if reply.malformed else reply.text
         calls = () if reply.malformed else reply.calls
         return Message(role="assistant", content=text, calls=calls)
 
     def results(self, calls: Sequence[ToolCall], observations: Sequence[Observation]) -> Sequence[Message]:
+        """One tool message a call, in order, with the id that the server gave the call."""
         return [
             Message(role="tool", content=observation.text, call_id=call.id)
             for call, observation in zip(calls, observations, strict=True)
         ]
 
     def ask(self, message: str, results: Sequence[Observation]) -> Message:
+        """The message alone: results are in the history already."""
         return Message(role="user", content=message)
 
 
@@ -116,10 +120,6 @@ class _Written:
 
     instructions: str
     native: bool = False
-
-    @property
-    def version(self) -> str:
-        return content_hash([self.instructions, _RESULTS, MOST_CALLS, document([_SAMPLE])])
 
     def documentation(self, tools: Sequence[ToolSpec]) -> str:
         return document(tools)
@@ -146,6 +146,11 @@ class Step(_Written):
     )
 
     def schema(self, tools: Sequence[ToolSpec]) -> JsonObject | None:
+        """One call of any tool, or ``done``.
+
+        Raises:
+            ConfigError: A tool of the environment is named ``done`` itself.
+        """
         if any(tool.name == DONE for tool in tools):
             raise ConfigError(
                 f"a tool of this environment is named {DONE!r}, which mode 'step' needs for itself. Use mode "
@@ -155,6 +160,7 @@ class Step(_Written):
         return any_of([*tool_schemas(tools), call_schema(DONE, message)])
 
     def read(self, reply: Reply) -> Move:
+        """One call, which goes on; ``done`` and text that is no call end the turn."""
         call = _call(_parsed(reply.text))
         if call is None:
             return Move(text=reply.text, ends=True, say=reply.text)
@@ -177,6 +183,7 @@ class Plan(_Written):
     )
 
     def schema(self, tools: Sequence[ToolSpec]) -> JsonObject | None:
+        """An array of 1 to `MOST_CALLS` calls, or of none when the task has no tools."""
         if not tools:
             return {"type": "array", "maxItems": 0}
         return {
@@ -187,6 +194,7 @@ class Plan(_Written):
         }
 
     def read(self, reply: Reply) -> Move:
+        """All calls of the turn, or none when one of them is broken: half a plan is not what was meant."""
         items = _parsed(reply.text)
         calls = [_call(item) for item in items] if isinstance(items, list) else []
         whole = tuple(call for call in calls if call is not None)
@@ -196,6 +204,29 @@ class Plan(_Written):
 
 
 MODES: Mapping[str, Mode] = {"native": Native(), "step": Step(), "plan": Plan()}
+
+
+def prompt_version(mode: Mode) -> str:
+    """Name all words and constraints around tasks and skills by their content.
+
+    It changes when they do, so that old rollouts are not taken for new.
+    """
+    call, observation = ToolCall(name="t", arguments={"a": 1}), Observation(text="r")
+    skill = Skill(name="s", description="d", body="1. b")
+    messages = (
+        mode.ask("m", (observation,)),
+        mode.remember(Reply(text="a", calls=(call,))),
+        *mode.results((call,), (observation,)),
+    )
+    return content_hash(
+        [
+            system_prompt(mode.instructions, mode.documentation([_SAMPLE]), "c", skill),
+            [to_wire(message) for message in messages],
+            mode.schema([_SAMPLE]),
+            mode.schema([]),
+        ]
+    )
+
 
 _RESULTS = "Results:"
 _SAMPLE = ToolSpec(

@@ -25,6 +25,7 @@ def any_of(schemas: Sequence[JsonObject]) -> JsonObject:
 
 
 def tool_schemas(tools: Sequence[ToolSpec]) -> list[JsonObject]:
+    """Constrain a call of each tool, in the order of the documentation."""
     return [call_schema(tool.name, tool.parameters) for tool in tools]
 
 

@@ -56,6 +56,7 @@ class Segment:
 
     @property
     def end(self) -> int:
+        """The position after its last token, where the row's next segment starts."""
         return self.start + self.count
 
 

@@ -98,6 +98,12 @@ class Grammars:
         return matcher
 
 
+def layout() -> str:
+    """Name how replies are laid out, by the grammars of an array and an object; it changes when they do."""
+    item = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    return content_hash([_grammar({"type": "array", "items": item}), _grammar(item)])
+
+
 def _grammar(schema: JsonObject) -> str:
     """Write an array an item a line, as models do unasked, and everything else on one line.
 

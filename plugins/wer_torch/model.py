@@ -10,6 +10,7 @@ from attrs import field, frozen
 from wer.chat import clean
 from wer.errors import PromptTooLong
 from wer.records import JsonObject, Message, Reply, Sampling, ToolSpec, Usage
+from wer_torch import grammar, prompts
 from wer_torch.engine import Engine
 from wer_torch.grammar import Grammars
 from wer_torch.naming import TorchName, TorchOptions
@@ -30,6 +31,7 @@ class TorchModel:
     _engine: Engine = field(repr=False)
     _prompts: Prompts = field(repr=False)
     _grammars: Grammars = field(repr=False)
+    _layouts: JsonObject = field(repr=False)
 
     @classmethod
     def of(cls, name: TorchName) -> TorchModel:
@@ -46,16 +48,19 @@ class TorchModel:
             engine=Engine(loaded, batch=options.batch, cache_bytes=options.cache_mib << 20),
             prompts=Prompts(tokenizer=loaded.tokenizer),
             grammars=Grammars.of(loaded.tokenizer, vocabulary, loaded.end_tokens),
+            layouts={"prompt": prompts.layout(), "json": grammar.layout()},
         )
 
     @property
     def identity(self) -> JsonObject:
+        """The weights and how they compute, and the layouts of prompts and JSON replies."""
         return {
             "provider": "torch",
             "name": self.loaded.name,
             "sha256": self.loaded.sha256,
             "dtype": self.loaded.dtype,
             "context": self.options.context,
+            **self._layouts,
         }
 
     async def complete(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl
-
 from attrs import frozen
 
-from wer.errors import ConfigError
-from wer.tables import structure
+from wer.naming import name_and_options
 
 
 @frozen(kw_only=True)
@@ -46,12 +43,5 @@ class TorchName:
         Raises:
             ConfigError: An option is unknown or not a whole number.
         """
-        source, _, query = rest.partition("?")
-        pairs = parse_qsl(query, keep_blank_values=True)
-        wrong = [f"{key}={value}" for key, value in pairs if not value.isdecimal() or len(value) > 9]
-        if wrong:
-            raise ConfigError(
-                f"torch/{rest}: {wrong[0]!r} is not a whole number, as in torch/{source}?batch=16"
-            )
-        numbers = {key: int(value) for key, value in pairs}
-        return cls(source=source, options=structure(TorchOptions, numbers, where=f"torch/{source}"))
+        source, options = name_and_options("torch", rest, TorchOptions)
+        return cls(source=source, options=options)

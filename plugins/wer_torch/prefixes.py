@@ -26,6 +26,7 @@ class Known:
 
     @property
     def bytes(self) -> int:
+        """Memory of its own tokens' keys and values, which is what the cache's cap counts."""
         layers, two, heads, _, width = self.block.shape
         return layers * two * heads * width * self.block.element_size() * len(self.tokens)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from wer.chat import tools_to_wire
+from wer.chat import dumps, tools_to_wire
 from wer.errors import ModelError
-from wer.records import Json, Message, ToolSpec
+from wer.records import Json, Message, ToolCall, ToolSpec, content_hash
 
 
 @frozen(kw_only=True, eq=False)
@@ -54,6 +54,33 @@ class Prompts:
         if isinstance(value, list | tuple):
             return [self._defused(inner, words) for inner in value]
         return value
+
+
+def layout() -> str:
+    """Name what happens to a chat before and after the model's own template; it changes when that does."""
+    call = ToolCall(name="t", arguments={"a": [1, _Transparent.WORD]}, id="i")
+    chat = (
+        Message(role="user", content=_Transparent.WORD),
+        Message(role="assistant", content="c", calls=(call,)),
+        Message(role="tool", content="r", call_id="i"),
+    )
+    tool = ToolSpec(name="t", description="d", parameters={"properties": {"a": {"type": "array"}}})
+    return content_hash(Prompts(tokenizer=_Transparent()).encode(chat, [tool]))
+
+
+class _Transparent:
+    """A tokenizer that shows what it was given."""
+
+    WORD = "<|end|>"
+
+    def get_added_vocab(self) -> Sequence[str]:
+        return [self.WORD]
+
+    def apply_chat_template(self, chat: Json, **settings: Json) -> str:
+        return dumps([chat, settings])
+
+    def encode(self, text: str, **settings: Json) -> list[Json]:
+        return [text, settings]
 
 
 def _for_template(message: Message) -> dict[str, Json]:

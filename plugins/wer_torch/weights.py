@@ -41,6 +41,7 @@ class Loaded:
 
     @property
     def dtype(self) -> str:
+        """Number format of the weights, ``float32`` or ``bfloat16``: replies differ with it."""
         return str(self.model.dtype).removeprefix("torch.")
 
     @property

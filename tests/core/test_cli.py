@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
+from support import counting
 
-from wer import folders
+from wer import folders, plugins
 from wer.cli import main
 from wer.configuration import resolve
+from wer.store import Store
 
 SKILL = "---\nname: files\ndescription: Work with files.\n---\n## Workflow\n1. Look first.\n"
 RUN = ["run", "--env", "bfcl", "--executor", "openai/m@http://127.0.0.1:9/v1", "--sandbox", "process"]
@@ -48,6 +54,15 @@ def wer(monkeypatch, capfd, tmp_path):
         ([*RUN, "--config", "absent.toml"], "cannot read 'absent.toml'"),
         (["run", "--env", "bfcl", "--executor", "opnai/x", "--dry-run"], "no model named 'opnai'"),
         (["run", "--executor", "local/x"], "env is empty"),
+        ([*RUN, "--domains", ","], "--domains ',' names something empty"),
+        ([*RUN, "--domains", "file_system,,trading_bot"], "names something empty"),
+        ([*RUN, "--set", "domains=['']"], "expected a list without empty strings"),
+        ([*RUN, "--set", 'seed_skill="a\\u0000b"'], "expected a string without NUL characters"),
+        ([*RUN, "--backend", "grpo", "--writer", "runs/x/merged", "--dry-run"], "no folder 'runs/x/merged'"),
+        ([*RUN, "--backend", "grpo", "--writer", "runs/x/merged"], "no folder 'runs/x/merged'"),
+        ([*RUN, "--backend", "grpo", "--writer", "torch//x/merged"], "no folder '/x/merged'"),
+        ([*RUN, "--backend", "grpo", "--writer", "x.gguf", "--dry-run"], "no file 'x.gguf'"),
+        ([*RUN, "--backend", "grpo", "--writer", ".", "--dry-run"], "holds no config.json"),
         (["eval", "absent.md", "--env", "bfcl"], "cannot read 'absent.md'"),
         (["show", "nothing"], "no run named 'nothing'"),
         (["run", "--resume", "nothing"], "no run named 'nothing'"),
@@ -57,6 +72,7 @@ def wer(monkeypatch, capfd, tmp_path):
         ([*RUN, "--set", "environment.bfc.max_turns=1"], "no environment named 'bfc'"),
         ([*RUN, "--set", "optimizer.promted.x=1"], "no optimizer named 'promted'"),
         ([*RUN, "--max-cost", "5"], "the price of 'openai/m@http://127.0.0.1:9/v1' is unknown"),
+        ([*RUN, "--max-cost", "5", "--dry-run"], "the price of 'openai/m@http://127.0.0.1:9/v1' is unknown"),
         (
             ["eval", "/dev/zero", "--env", "bfcl", "--executor", "openai/m@http://127.0.0.1:9/v1"],
             "no ordinary file",
@@ -138,6 +154,92 @@ def test_a_damaged_run_folder_is_named(wer, tmp_path):
 
     assert status == 2
     assert "damaged" in printed
+
+
+def test_a_merge_asks_a_busy_writer_again_and_says_what_it_cost(wer, tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "load", partial(plugins.load, extra=(counting,)))
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "SKILL.md").write_text(f"{SKILL}2. Then {name}.\n")
+
+    status, printed = wer("merge", "one", "two", "--writer", "scribe/a:2", "--out", "both")
+
+    assert status == 0
+    assert "trying again (2 of 3): 429: busy" in printed
+    assert "1 calls, 100 prompt and 20 completion tokens, 0.0000 USD" in printed
+    assert "name: both" in (tmp_path / "both" / "SKILL.md").read_text()
+
+
+@pytest.mark.parametrize("words", [["show"], ["verify"], ["export", "--out", "x"], ["run", "--resume"]])
+def test_a_folder_that_is_no_run_is_told_as_such(wer, tmp_path, words):
+    status, printed = wer(words[0], *words[1:], str(tmp_path))
+
+    assert status == 2
+    assert "is a folder, but not a run's: it has no run.toml" in printed
+
+
+def test_a_run_can_not_be_measured_as_a_skill(wer, tmp_path):
+    status, printed = wer("eval", str(made(tmp_path, "run")), "--env", "bfcl", "--executor", "openai/m")
+
+    assert status == 2
+    assert "is a run, not a skill" in printed
+
+
+@pytest.mark.parametrize("words", [["show"], ["verify"], ["export", "--format", "jsonl", "--out", "x"]])
+def test_a_run_that_is_still_being_written_is_read_and_told_as_such(wer, tmp_path, words):
+    folder = made(tmp_path, "run")
+    Store(folder / "wer.sqlite", create=True).close()
+
+    with folders.locked(folder):
+        status, printed = wer(words[0], str(folder), *words[1:])
+
+    assert status == 0
+    assert f"process {os.getpid()} is still writing {folder.name}" in printed
+
+
+def test_a_run_that_another_process_holds_is_not_gone_on_with(wer, tmp_path):
+    folder = made(tmp_path, "run")
+
+    with folders.locked(folder):
+        status, printed = wer("run", "--resume", str(folder))
+
+    assert status == 2
+    assert f"is in use by process {os.getpid()}" in printed
+
+
+@pytest.mark.parametrize("words", [["show"], ["verify"], ["export", "--format", "jsonl", "--out", "x"]])
+def test_a_run_of_another_version_is_told_with_its_schema(wer, tmp_path, words):
+    folder = made(tmp_path, "run")
+    Store(folder / "wer.sqlite", create=True).close()
+    with closing(sqlite3.connect(folder / "wer.sqlite")) as db, db:
+        db.execute("update schema set version = 99")
+
+    status, printed = wer(words[0], str(folder), *words[1:])
+
+    assert status == 2
+    assert "written with store schema 99" in printed
+
+
+@pytest.mark.parametrize(
+    ("command", "stages", "roles"),
+    [
+        ("run", ["scan", "training, 3 phases", "refinement", "test split"], ["executor", "writer", "merger"]),
+        ("eval", ["test split"], ["executor"]),
+        ("refine", ["scan", "refinement"], ["executor", "writer", "merger"]),
+    ],
+)
+def test_a_dry_run_prints_what_the_command_will_do_and_makes_nothing(wer, tmp_path, command, stages, roles):
+    (tmp_path / "SKILL.md").write_bytes(b"\xef\xbb\xbf" + SKILL.encode())
+    words = RUN[1:] if command == "run" else ["SKILL.md", *RUN[1:]]
+
+    status, printed = wer(command, *words, "--dry-run")
+
+    assert status == 0
+    assert [stage in printed for stage in ("scan", "training, 3 phases", "refinement", "test split")] == [
+        stage in stages for stage in ("scan", "training, 3 phases", "refinement", "test split")
+    ]
+    assert all(f"│ {role} " in printed for role in roles)
+    assert [path.name for path in tmp_path.iterdir()] == ["SKILL.md"]
 
 
 def test_docker_that_does_not_answer_is_said_with_a_remedy(wer, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from wer import configuration
 from wer.configuration import RunConfig, from_toml, resolve, structure, to_toml
 from wer.errors import ConfigError
 
+WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 GIVEN = {"env": "bfcl", "executor": "openai/gpt-4o"}
 
 
@@ -57,6 +58,43 @@ def test_a_table_becomes_a_record():
         mode="step", warmth=1.0, names=("a",), inner=Inner(depth=2), free={"x": [1]}, note="n"
     )
     assert isinstance(options.warmth, float)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"names": ["a", ""]}, r"x\.names is \['a', ''\] \(a list\), expected a list without empty strings"),
+        ({"names": ["a\0b"]}, r"x\.names\[0\] is 'a\\x00b' \(a string\), expected a string without NUL"),
+    ],
+)
+def test_empty_strings_in_lists_and_nul_characters_are_refused(table, message):
+    with pytest.raises(ConfigError, match=message):
+        structure(Options, table, where="x")
+
+
+@pytest.mark.parametrize(
+    "deep", ["[" * 40 + "]" * 40, "[" * 5000 + "]" * 5000, "{a=" * 2000 + "1" + "}" * 2000]
+)
+def test_a_file_or_an_option_that_is_nested_too_deeply_is_refused(tmp_path, deep):
+    file = tmp_path / "wer.toml"
+    file.write_text(f"executor_options.x = {deep}\n")
+
+    with pytest.raises(ConfigError, match="levels deep"):
+        resolve(None, file, (), GIVEN)
+    with pytest.raises(ConfigError, match="levels deep"):
+        resolve(None, None, [f"executor_options.x={deep}"], GIVEN)
+
+
+def test_an_option_with_too_many_dots_is_refused():
+    with pytest.raises(ConfigError, match="levels deep"):
+        resolve(None, None, ["a." * 2000 + "a=1"], GIVEN)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path):
+    file = tmp_path / "wer.toml"
+    file.write_bytes(b"\xef\xbb\xbfseed = 3\n")
+
+    assert resolve(None, file, (), GIVEN).seed == 3
 
 
 def test_an_unknown_key_names_its_table_and_the_nearest_known_key():
@@ -156,7 +194,8 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_an_unknown_preset_error_names_the_nearest():
     with pytest.raises(
-        ConfigError, match=r"no preset named 'papr'; did you mean 'paper'.*cpu, cpu-long, paper"
+        ConfigError,
+        match=r"no preset named 'papr'; did you mean 'paper'.*cpu, cpu-long, cpu-tiny, paper, paper-open",
     ):
         resolve("papr", None, [], GIVEN)
 
@@ -204,10 +243,10 @@ def test_one_rollout_a_candidate_is_fine_when_nothing_is_retained():
 
 @given(
     seed=st.integers(0, 2**31),
-    executor=st.text(min_size=1),
+    executor=WORD,
     warmth=st.floats(0, 2, allow_nan=False),
-    free=st.dictionaries(st.text(), st.one_of(st.integers(-9, 9), st.text(), st.booleans())),
-    env=st.lists(st.text(min_size=1), min_size=1, max_size=3),
+    free=st.dictionaries(WORD, st.one_of(st.integers(-9, 9), st.text(), st.booleans())),
+    env=st.lists(WORD, min_size=1, max_size=3),
 )
 def test_a_written_configuration_reads_back_equal(seed, executor, warmth, free, env):
     config = RunConfig(

@@ -64,14 +64,14 @@ def test_a_part_is_made_with_its_arguments():
 
 
 def test_a_model_is_opened_by_provider_and_rest():
-    found = plugins.load(extra=[plugin("mine", wer_models=offer({"echo": lambda rest: rest}))])
+    found = plugins.load(extra=[plugin("mine", wer_models=offer({"echo": lambda setup: setup.name}))])
 
     assert found.model("echo/org/name@http://host/v1") == "org/name@http://host/v1"
 
 
 @pytest.mark.parametrize("spec", ["echo", "echo/", "/name", ""])
 def test_a_model_without_provider_or_name_is_refused(spec):
-    found = plugins.load(extra=[plugin("mine", wer_models=offer({"echo": lambda rest: rest}))])
+    found = plugins.load(extra=[plugin("mine", wer_models=offer({"echo": lambda setup: setup.name}))])
 
     with pytest.raises(PluginError, match=r"names no model\. Write provider/name"):
         found.model(spec)

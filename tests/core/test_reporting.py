@@ -59,7 +59,8 @@ def test_a_run_that_measured_nothing_says_so_instead_of_an_empty_table(store, tm
 
 
 def test_the_report_has_a_row_for_each_update_step(store, tmp_path):
-    store.put_metrics("train/0", [{"loss": 0.25, "entropy": 1.5}, {"loss": 0.125, "update_s": 2.0}])
+    store.put_metrics("train/0", 0, {"loss": 0.25, "entropy": 1.5})
+    store.put_metrics("train/0", 1, {"loss": 0.125, "update_s": 2.0})
 
     report = write_report(tmp_path, store, configured()).read_text("utf-8")
 

@@ -41,7 +41,7 @@ def full_disk():
         lambda store: store.put_experience("train/0", EXPERIENCE),
         lambda store: store.add_spend("executor", Usage(calls=1)),
         lambda store: store.add_time("scan", 1.0),
-        lambda store: store.put_metrics("train/0", [{"loss": 0.5}]),
+        lambda store: store.put_metrics("train/0", 0, {"loss": 0.5}),
     ],
     ids=["task", "expect", "group", "experience", "spend", "time", "metrics"],
 )

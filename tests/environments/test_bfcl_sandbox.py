@@ -17,7 +17,7 @@ def task_with(env, domain: str, tool: str) -> Task:
 
 
 async def follow_the_reference(env, task, pool):
-    session = await env.open(task, await pool.lease(), 0)
+    session = await env.open(task, await pool.lease(), {}, 0)
     try:
         await session.begin()
         for calls in reference(benchmark.load(), task):
@@ -38,7 +38,7 @@ async def expected(env, task, pool):
 
 
 async def answers(env, task, pool, *calls: ToolCall):
-    session = await env.open(task, await pool.lease(), 0)
+    session = await env.open(task, await pool.lease(), {}, 0)
     try:
         await session.begin()
         answer = await session.call(calls)

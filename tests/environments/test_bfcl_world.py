@@ -72,7 +72,7 @@ def test_a_call_that_goes_wrong_is_an_observation(world, name, arguments, why):
 
 
 def test_a_call_that_never_ends_is_stopped_and_is_an_observation(world, monkeypatch):
-    monkeypatch.setattr("wer_bfcl_domain.limits.CPU_LIMIT_S", 0.05)
+    monkeypatch.setattr("wer_sandbox.limits.CPU_LIMIT_S", 0.05)
 
     answer = world.call("loop", {})
 

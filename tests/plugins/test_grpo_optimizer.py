@@ -7,12 +7,19 @@ from support.tiny_writer import PaidByLetters
 
 from wer import plugins
 from wer.errors import ConfigError, OptimizerError, PromptTooLong
+from wer.measures import MEASURES
 from wer_grpo.optimizer import Grpo
 
 
 @pytest.fixture
 def folder(tmp_path):
     return tiny_writer.make_folder(tmp_path / "writer")
+
+
+def recording():
+    """A place for the figures of steps, and the callback that fills it."""
+    rows = {}
+    return rows, lambda step, metrics: rows.update({step: metrics})
 
 
 def weights(optimizer):
@@ -27,14 +34,15 @@ def assert_same(one, other, *, tolerance=0.0):
 
 async def test_a_phase_scores_every_candidate_and_reports_each_batch(folder, tmp_path):
     states = tiny_writer.states(5)
-    optimizer = Grpo(tiny_writer.setup(folder))
+    rows, record = recording()
+    optimizer = Grpo(tiny_writer.setup(folder, record=record))
 
     outcome = await optimizer.run_phase(states, PaidByLetters(), tmp_path / "phase")
 
     assert [each.state.id for each in outcome.experiences] == [state.id for state in states for _ in range(4)]
-    assert [metrics["states"] for metrics in outcome.metrics] == [2, 2, 1]
-    assert all(metrics["steps"] == 2 and metrics["grad_norm"] > 0 for metrics in outcome.metrics)
-    assert all(metrics["advantage_share_task"] == pytest.approx(1.0) for metrics in outcome.metrics)
+    assert {step: metrics["states"] for step, metrics in rows.items()} == {0: 2, 1: 2, 2: 1}
+    assert all(metrics["steps"] == 2 and metrics["grad_norm"] > 0 for metrics in rows.values())
+    assert all(metrics["advantage_share_task"] == pytest.approx(1.0) for metrics in rows.values())
     assert all(
         len(each.candidate.token_ids) == len(each.candidate.logprobs) > 0 for each in outcome.experiences
     )
@@ -45,9 +53,11 @@ async def test_an_interrupted_phase_resumes_to_the_weights_of_an_unbroken_one(fo
     unbroken = Grpo(tiny_writer.setup(folder))
     whole = await unbroken.run_phase(states, PaidByLetters(), tmp_path / "unbroken")
     killed = PaidByLetters(fail_at=3)
+    rows, record = recording()
     with pytest.raises(RuntimeError, match="killed"):
-        await Grpo(tiny_writer.setup(folder)).run_phase(states, killed, tmp_path / "broken")
-    resumed, again = Grpo(tiny_writer.setup(folder)), PaidByLetters()
+        await Grpo(tiny_writer.setup(folder, record=record)).run_phase(states, killed, tmp_path / "broken")
+    before = list(rows)
+    resumed, again = Grpo(tiny_writer.setup(folder, record=record)), PaidByLetters()
     again.groups = killed.groups
 
     rest = await resumed.run_phase(states, again, tmp_path / "broken")
@@ -56,7 +66,7 @@ async def test_an_interrupted_phase_resumes_to_the_weights_of_an_unbroken_one(fo
     assert [each.candidate.id for each in rest.experiences] == [
         each.candidate.id for each in whole.experiences
     ]
-    assert len(rest.metrics) == len(whole.metrics) == 3
+    assert (before, list(rows)) == ([0, 1], [0, 1, 2])
 
 
 async def test_only_the_two_newest_checkpoints_are_kept(folder, tmp_path):
@@ -68,25 +78,37 @@ async def test_only_the_two_newest_checkpoints_are_kept(folder, tmp_path):
 
 
 async def test_equal_rewards_make_no_step(folder, tmp_path):
-    optimizer = Grpo(tiny_writer.setup(folder))
+    rows, record = recording()
+    optimizer = Grpo(tiny_writer.setup(folder, record=record))
     before = weights(optimizer)
 
-    outcome = await optimizer.run_phase(
-        tiny_writer.states(2), PaidByLetters(lambda _: 0.5), tmp_path / "phase"
-    )
+    await optimizer.run_phase(tiny_writer.states(2), PaidByLetters(lambda _: 0.5), tmp_path / "phase")
 
     assert_same(weights(optimizer), before)
-    assert outcome.metrics[0]["zero_variance"] == 1.0
-    assert outcome.metrics[0]["steps"] == 0.0
+    assert rows[0]["zero_variance"] == 1.0
+    assert rows[0]["steps"] == 0.0
 
 
 async def test_minibatches_make_a_step_each(folder, tmp_path):
-    optimizer = Grpo(tiny_writer.setup(folder, options={"minibatch": 1, "epochs": 3, "learning_rate": 0.01}))
+    rows, record = recording()
+    options = {"minibatch": 1, "epochs": 3, "learning_rate": 0.01}
+    optimizer = Grpo(tiny_writer.setup(folder, options=options, record=record))
 
-    outcome = await optimizer.run_phase(tiny_writer.states(2), PaidByLetters(), tmp_path / "phase")
+    await optimizer.run_phase(tiny_writer.states(2), PaidByLetters(), tmp_path / "phase")
 
-    assert outcome.metrics[0]["steps"] == 6
-    assert outcome.metrics[0]["clip_fraction"] > 0
+    assert rows[0]["steps"] == 6
+    assert rows[0]["clip_fraction"] > 0
+
+
+async def test_every_documented_figure_of_a_step_is_recorded(folder, tmp_path):
+    rows, record = recording()
+
+    await Grpo(tiny_writer.setup(folder, record=record)).run_phase(
+        tiny_writer.states(2), PaidByLetters(), tmp_path / "phase"
+    )
+
+    of_the_loop = {"rollouts", "rollouts_per_s"}
+    assert rows[0].keys() == MEASURES.keys() - of_the_loop
 
 
 async def test_a_loss_that_is_not_finite_stops_before_the_weights_change(folder, tmp_path):

@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from wer.contracts import ModelSetup
 from wer.errors import ModelError, ModelUnavailable, PromptTooLong, WerError
 from wer.records import Message, Sampling
 from wer_litellm import wer_models
@@ -59,7 +60,7 @@ def litellm(monkeypatch):
 
 
 async def ask(rest, **sampling):
-    return await wer_models()["litellm"](rest).complete(HELLO, (), Sampling(**sampling))
+    return await wer_models()["litellm"](ModelSetup(name=rest)).complete(HELLO, (), Sampling(**sampling))
 
 
 async def test_a_reply_is_priced_by_the_cost_map(litellm):
@@ -88,13 +89,13 @@ async def test_a_provider_without_seeds_is_not_sent_one(litellm):
 
 
 async def test_an_address_after_the_name_is_the_providers(litellm):
-    model = wer_models()["litellm"]("vertex_ai/claude@2025@http://127.0.0.1:1/v1")
+    model = wer_models()["litellm"](ModelSetup(name="vertex_ai/claude@2025@http://127.0.0.1:1/v1"))
 
     assert (model.name, model.url) == ("vertex_ai/claude@2025", "http://127.0.0.1:1/v1")
 
 
 def test_anthropic_is_short_for_litellms(litellm):
-    assert wer_models()["anthropic"]("m").identity["name"] == "anthropic/m"
+    assert wer_models()["anthropic"](ModelSetup(name="m")).identity["name"] == "anthropic/m"
 
 
 @pytest.mark.parametrize(
@@ -122,4 +123,4 @@ def test_without_litellm_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "litellm", None)
 
     with pytest.raises(WerError, match=r"pip install 'wer-skills\[litellm\]'"):
-        wer_models()["litellm"]("anthropic/m")
+        wer_models()["litellm"](ModelSetup(name="anthropic/m"))

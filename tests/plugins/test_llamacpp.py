@@ -11,6 +11,7 @@ import time
 import pytest
 
 from wer import catalogue
+from wer.contracts import ModelSetup
 from wer.errors import ConfigError, ModelError, PromptTooLong, WerError
 from wer.records import Message, Sampling, ToolSpec
 from wer_llamacpp import wer_models
@@ -27,7 +28,7 @@ def said(text):
 @pytest.fixture(scope="module")
 def model():
     """One real model for all tests of this module."""
-    model = wer_models()["local"](f"{NAME}?context=1024&instances=2")
+    model = wer_models()["local"](ModelSetup(name=f"{NAME}?context=1024&instances=2"))
     yield model
     asyncio.run(model.close())
 
@@ -46,12 +47,12 @@ def test_an_option_that_is_none_is_a_configuration_error(query):
 
 def test_a_path_without_a_file_is_a_configuration_error():
     with pytest.raises(ConfigError, match=r"no file '/nowhere/m\.gguf'"):
-        wer_models()["local"]("/nowhere/m.gguf")
+        wer_models()["local"](ModelSetup(name="/nowhere/m.gguf"))
 
 
 def test_an_unknown_name_is_a_configuration_error():
     with pytest.raises(ConfigError, match="no model named"):
-        wer_models()["local"]("qwen-0.5b")
+        wer_models()["local"](ModelSetup(name="qwen-0.5b"))
 
 
 def test_a_file_that_is_no_model_is_an_error_that_says_so(tmp_path):
@@ -59,7 +60,7 @@ def test_a_file_that_is_no_model_is_an_error_that_says_so(tmp_path):
     path.write_bytes(b"not a model")
 
     with pytest.raises(ModelError, match="Check that it is a GGUF file"):
-        wer_models()["local"](str(path))
+        wer_models()["local"](ModelSetup(name=str(path)))
 
 
 def test_without_xllamacpp_the_error_says_what_to_install(monkeypatch, tmp_path):
@@ -68,7 +69,7 @@ def test_without_xllamacpp_the_error_says_what_to_install(monkeypatch, tmp_path)
     path.write_bytes(b"")
 
     with pytest.raises(WerError, match=r"pip install 'wer-skills\[local\]'"):
-        wer_models()["local"](str(path))
+        wer_models()["local"](ModelSetup(name=str(path)))
 
 
 @pytest.mark.llm
@@ -167,7 +168,7 @@ async def test_the_event_loop_goes_on_while_the_model_works(model):
 
 @pytest.mark.llm
 async def test_a_cancelled_call_frees_its_instance():
-    model = wer_models()["local"](f"{NAME}?context=1024&instances=1")
+    model = wer_models()["local"](ModelSetup(name=f"{NAME}?context=1024&instances=1"))
     endless = asyncio.create_task(model.complete(said("Count to 1000."), (), Sampling(max_tokens=900)))
     await asyncio.sleep(0.5)
 
@@ -182,7 +183,7 @@ async def test_a_cancelled_call_frees_its_instance():
 
 @pytest.mark.llm
 async def test_closing_ends_what_runs_with_an_error_and_can_be_repeated():
-    model = wer_models()["local"](f"{NAME}?context=1024&instances=1")
+    model = wer_models()["local"](ModelSetup(name=f"{NAME}?context=1024&instances=1"))
     endless = asyncio.create_task(model.complete(said("Count to 1000."), (), Sampling(max_tokens=900)))
     await asyncio.sleep(0.5)
 
@@ -198,8 +199,9 @@ async def test_closing_ends_what_runs_with_an_error_and_can_be_repeated():
 def test_a_process_that_forgets_to_close_ends_by_itself_and_prints_nothing():
     program = (
         "import asyncio, wer_llamacpp\n"
+        "from wer.contracts import ModelSetup\n"
         "from wer.records import Message, Sampling\n"
-        f"model = wer_llamacpp.wer_models()['local']('{NAME}?context=512')\n"
+        f"model = wer_llamacpp.wer_models()['local'](ModelSetup(name='{NAME}?context=512'))\n"
         "hi = (Message(role='user', content='Hi'),)\n"
         "asyncio.run(model.complete(hi, (), Sampling(max_tokens=2)))\n"
     )
@@ -214,8 +216,9 @@ def test_a_process_that_forgets_to_close_ends_by_itself_and_prints_nothing():
 def test_an_interrupted_process_ends_by_itself():
     program = (
         "import asyncio, wer_llamacpp\n"
+        "from wer.contracts import ModelSetup\n"
         "from wer.records import Message, Sampling\n"
-        f"model = wer_llamacpp.wer_models()['local']('{NAME}?context=2048')\n"
+        f"model = wer_llamacpp.wer_models()['local'](ModelSetup(name='{NAME}?context=2048'))\n"
         "hi = (Message(role='user', content='Count to 1000.'),)\n"
         "print('ready', flush=True)\n"
         "asyncio.run(model.complete(hi, (), Sampling(max_tokens=2000)))\n"

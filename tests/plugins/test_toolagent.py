@@ -342,6 +342,17 @@ def test_identity_tells_mode_and_sampling_apart():
     assert len(set(identities)) == len(options)
 
 
+@pytest.mark.parametrize("mode", ["native", "step", "plan"])
+def test_identity_changes_with_the_words_around_a_skill(mode, monkeypatch):
+    before = agent(Scripted([]), mode=mode).identity
+    monkeypatch.setattr("wer_toolagent.prompts.skill_prompt", lambda skill: f"# Procedure\n\n{skill.body}")
+
+    after = agent(Scripted([]), mode=mode).identity
+
+    assert before.pop("prompt") != after.pop("prompt")
+    assert before == after
+
+
 def test_a_misspelt_option_names_the_right_one():
     with pytest.raises(ConfigError, match="'mode'"):
         agent(Scripted([]), mod="plan")

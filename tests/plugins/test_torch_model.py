@@ -12,6 +12,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
+from wer.contracts import ModelSetup
 from wer.errors import ConfigError, ModelError, PromptTooLong
 from wer.records import Message, Sampling, ToolCall, ToolSpec
 from wer_toolagent.modes import MODES
@@ -369,8 +370,9 @@ async def test_closing_fails_what_runs_and_what_comes_later(serve):
 def test_a_process_that_never_closes_its_model_ends_cleanly_while_it_is_asked(folder):
     script = f"""
 import asyncio, wer_torch
+from wer.contracts import ModelSetup
 from wer.records import Message, Sampling
-model = wer_torch.wer_models()["torch"]({str(folder) + "?context=100000"!r})
+model = wer_torch.wer_models()["torch"](ModelSetup(name={str(folder) + "?context=100000"!r}))
 async def main():
     schema = {{"type": "array", "minItems": 80_000}}
     endless = Sampling(temperature=0.0, max_tokens=90_000, json_schema=schema)
@@ -413,15 +415,32 @@ def test_the_identity_names_the_files_content_and_the_precision(serve, folder):
     assert identity["sha256"] == load(str(folder)).sha256
 
 
+@pytest.mark.parametrize(
+    ("name", "where", "other"),
+    [
+        ("prompt", "wer_torch.prompts.tools_to_wire", lambda tools: [tool.name for tool in tools]),
+        ("json", "wer_torch.grammar._SPACING", {"whitespace_flexible": True}),
+    ],
+)
+def test_the_identity_changes_with_the_layout_of_prompts_and_of_json(serve, monkeypatch, name, where, other):
+    before, again = serve().identity, serve().identity
+    monkeypatch.setattr(where, other)
+
+    after = serve().identity
+
+    assert before == again
+    assert {key for key in before if before[key] != after[key]} == {name}
+
+
 @pytest.mark.parametrize("query", ["bach=1", "batch=many", "batch=0", "context=1"])
 def test_an_option_that_is_none_is_a_configuration_error(query):
     with pytest.raises(ConfigError, match="torch/m"):
-        wer_models()["torch"](f"m?{query}")
+        wer_models()["torch"](ModelSetup(name=f"m?{query}"))
 
 
 def test_a_path_without_a_model_is_a_configuration_error():
     with pytest.raises(ConfigError, match=r"no model at '/nowhere/m\.gguf'"):
-        wer_models()["torch"]("/nowhere/m.gguf")
+        wer_models()["torch"](ModelSetup(name="/nowhere/m.gguf"))
 
 
 def test_a_file_that_is_no_model_is_an_error_that_says_so(tmp_path, monkeypatch):
@@ -430,14 +449,14 @@ def test_a_file_that_is_no_model_is_an_error_that_says_so(tmp_path, monkeypatch)
     path.write_bytes(b"not a model")
 
     with pytest.raises(ModelError, match="GGUF"):
-        wer_models()["torch"](str(path))
+        wer_models()["torch"](ModelSetup(name=str(path)))
 
 
 @pytest.mark.llm
 def test_a_real_model_plans_calls_of_the_tools_on_offer():
     plan = MODES["plan"]
     system = f"{plan.instructions}\n\n{plan.documentation([MOVE, COUNT])}"
-    model = wer_models()["torch"]("qwen2.5-coder-0.5b?context=2048")
+    model = wer_models()["torch"](ModelSetup(name="qwen2.5-coder-0.5b?context=2048"))
     sampling = Sampling(temperature=0.0, max_tokens=60, json_schema=plan.schema([MOVE, COUNT]))
 
     try:

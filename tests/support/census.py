@@ -12,12 +12,16 @@ def servers(tier: str, owner: int | None = None) -> list[int]:
     if tier == "docker":
         running = [container for container in containers(owner) if container.status == "running"]
         return sorted(int(row[1]) for container in running for row in container.top()["Processes"])
-    known = folders(owner)
+    return sorted(pid for folder in folders(owner) for pid in processes_of(folder))
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Pids of the processes that were started with a path in a folder."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_text(errors="replace") if entry.name.isdigit() else ""
-            if any(str(folder) in words for folder in known):
+            if str(folder) in words:
                 found.append(int(entry.name))
     return sorted(found)
 

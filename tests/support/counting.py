@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from wer import hookimpl
-from wer.contracts import Episode
+from wer.contracts import Episode, Roles
 from wer.errors import ModelUnavailable, SandboxError
 from wer.records import (
     Answer,
@@ -70,7 +70,10 @@ class Counting:
     def sandbox(self, domain: str) -> SandboxSpec:
         return SandboxSpec(name="counting", domain="counting:world")
 
-    async def open(self, task: Task, episode: Episode, seed: int) -> CountingSession:
+    def roles(self) -> Sequence[str]:
+        return ()
+
+    async def open(self, task: Task, episode: Episode, roles: Roles, seed: int) -> CountingSession:
         self.opened += 1
         return CountingSession(task, episode)
 
@@ -238,7 +241,7 @@ def wer_executors() -> Mapping[str, object]:
 
 @hookimpl
 def wer_models() -> Mapping[str, object]:
-    return {"scribe": Writer}
+    return {"scribe": lambda setup: Writer(setup.name)}
 
 
 @hookimpl

@@ -4,7 +4,7 @@ Use it as an async context manager; answers come from a script, in order, and th
 `default`. Every request's body is recorded.
 
     async with MockOpenAI(says("hello"), fails(429, retry_after="2"), calls("ls", {"a": True})) as mock:
-        model = OpenAIModel.named(f"m@{mock.url}")
+        model = ServedModel(name="m", url=mock.url, dialect=Dialect(provider="openai"))
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ class MockOpenAI:
         script: Answers, one a request.
         default: Answers every request after the script; may look at the body. None: 500.
         delay_s: Wait before each answer.
+        port: Of the loopback interface; 0 is any.
 
     Attributes:
         requests: The JSON bodies, in order of arrival.
@@ -115,10 +116,13 @@ class MockOpenAI:
         most_at_once: The most requests that were open at the same time.
     """
 
-    def __init__(self, *script: Scripted, default: Scripted | None = None, delay_s: float = 0.0) -> None:
+    def __init__(
+        self, *script: Scripted, default: Scripted | None = None, delay_s: float = 0.0, port: int = 0
+    ) -> None:
         self.script = deque(script)
         self.default = default or fails(500, message="the mock's script is at its end")
         self.delay_s = delay_s
+        self.port = port
         self.requests: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.most_at_once = 0
@@ -129,9 +133,10 @@ class MockOpenAI:
     async def __aenter__(self) -> MockOpenAI:
         app = web.Application(client_max_size=64 << 20)
         app.router.add_post("/v1/chat/completions", self._serve)
+        app.router.add_get("/health", self._health)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
         await site.start()
         host, port = self._runner.addresses[0][:2]
         self.url = f"http://{host}:{port}/v1"
@@ -140,6 +145,9 @@ class MockOpenAI:
     async def __aexit__(self, *_: object) -> None:
         if self._runner is not None:
             await self._runner.cleanup()
+
+    async def _health(self, request: web.Request) -> web.StreamResponse:
+        return web.Response()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

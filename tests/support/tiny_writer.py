@@ -15,17 +15,24 @@ OPTIONS = {"dtype": "float64", "threads": 1, "batch": 2, "lora_rank": 0, "learni
 VOCABULARY = {token: index for index, token in enumerate(["<pad>", "<end>", *LETTERS])}
 
 
-def make_folder(folder: Path, *, seed: int = 0, dtype: torch.dtype = torch.float64) -> Path:
-    """Write a random Qwen2 and its tokenizer; the prompt is the request's first letters."""
+def make_folder(
+    folder: Path, *, seed: int = 0, dtype: torch.dtype = torch.float64, words: Sequence[str] = ()
+) -> Path:
+    """Write a random Qwen2 and its tokenizer; the prompt is the request's first letters.
+
+    Args:
+        words: Further tokens, such as whole answers.
+    """
     tokenizer = Qwen2Tokenizer(
         vocab=VOCABULARY, merges=[], eos_token="<end>", pad_token="<pad>", unk_token="<pad>"
     )
+    tokenizer.add_tokens(list(words))
     tokenizer.chat_template = "{{ messages[-1]['content'][:80] }}"
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = Qwen2ForCausalLM(
             Qwen2Config(
-                vocab_size=len(VOCABULARY),
+                vocab_size=len(VOCABULARY) + len(words),
                 hidden_size=32,
                 intermediate_size=48,
                 num_hidden_layers=2,
@@ -62,6 +69,7 @@ def setup(folder: Path | str, *, options: Mapping[str, Any] | None = None, **cha
         "progress": lambda line: None,
         "check": lambda: None,
         "charge": lambda usage: None,
+        "record": lambda step, metrics: None,
     }
     return OptimizerSetup(**{**values, **changes})
 

@@ -11,7 +11,7 @@ TRAJECTORY = Trajectory(messages=("a",), steps=(), end=End(by="user"), seed=0)
 def judge(state, expect):
     verifier = wer_state_match.wer_verifiers()["state_match"]()
     evidence = Evidence(turns=(TurnEvidence(state={}), TurnEvidence(state=state)), end=End(by="user"))
-    return verifier.judge(TASK, TRAJECTORY, evidence, expect)
+    return verifier.judge(TASK, TRAJECTORY, evidence, {"state": expect})
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,15 @@ def test_only_the_first_differences_are_listed_and_each_is_short():
 def test_an_episode_without_a_turn_fails():
     verifier = wer_state_match.wer_verifiers()["state_match"]()
 
-    verdict = verifier.judge(TASK, TRAJECTORY, Evidence(turns=(), end=End(by="agent")), {"a": 1})
+    verdict = verifier.judge(TASK, TRAJECTORY, Evidence(turns=(), end=End(by="agent")), {"state": 1})
 
     assert not verdict.passed
 
 
-def test_a_task_without_an_expected_state_stops_the_run():
-    with pytest.raises(VerifierError, match="shop/1 has no expected state"):
-        judge({}, None)
+@pytest.mark.parametrize("expect", [None, {}, [], "x", {"turns": []}, {"state": 1, "total": 2}])
+def test_an_expectation_made_for_another_verifier_stops_the_run_rather_than_fail_it(expect):
+    verifier = wer_state_match.wer_verifiers()["state_match"]()
+    evidence = Evidence(turns=(TurnEvidence(state=expect),), end=End(by="user"))
+
+    with pytest.raises(VerifierError, match=r"shop/1 has no expected state.*environment 'shop' chooses"):
+        verifier.judge(TASK, TRAJECTORY, evidence, expect)

@@ -8,6 +8,7 @@ from wer.contracts import Verifier
 
 @hookimpl
 def wer_verifiers() -> Mapping[str, Callable[[], Verifier]]:
+    """Offer BFCL's default ``bfcl_checker``, and ``--verifier bfcl_final_state``."""
     return {"bfcl_checker": _official, "bfcl_final_state": _final_state}
 
 

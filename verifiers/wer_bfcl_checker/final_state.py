@@ -15,6 +15,11 @@ class BfclFinalState:
     """
 
     def judge(self, task: Task, trajectory: Trajectory, evidence: Evidence, expect: Json) -> Verdict:
+        """Compare the last state; an episode that ended before its first turn fails.
+
+        Raises:
+            VerifierError: ``expect`` is not what the BFCL environment makes.
+        """
         wanted = expected_turns(expect)[-1]
         if not evidence.turns:
             return Verdict(score=0.0, passed=False, diagnostics=("the episode ended before its first turn",))

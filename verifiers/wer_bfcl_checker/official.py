@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from wer.differences import one_line
 from wer.records import Evidence, Json, Task, Trajectory, TurnEvidence, Verdict
-from wer_bfcl_checker.comparison import one_line, state_findings
+from wer_bfcl_checker.comparison import state_findings
 from wer_bfcl_checker.expected import ExpectedTurn, expected_turns
 
 _MAX_RESULTS = 3
@@ -26,6 +27,11 @@ class BfclChecker:
     """
 
     def judge(self, task: Task, trajectory: Trajectory, evidence: Evidence, expect: Json) -> Verdict:
+        """Compare turn by turn, and tell what was wrong in the first turn that went wrong.
+
+        Raises:
+            VerifierError: ``expect`` is not what the BFCL environment makes.
+        """
         wanted = expected_turns(expect)
         findings = _first_findings(evidence.turns, wanted)
         if len(evidence.turns) != len(wanted):

@@ -8,6 +8,7 @@ from wer.contracts import Verifier
 
 @hookimpl
 def wer_verifiers() -> Mapping[str, Callable[[], Verifier]]:
+    """Offer ``--verifier state_match``."""
     return {"state_match": _state_match}
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 
 from cyclopts import App
 from rich.console import Console
@@ -36,7 +37,13 @@ COMMANDS = {
 
 def _app(chosen: str) -> App:
     """Import the chosen command, whose docstring is its help; of the others only a line is needed."""
-    app = App(name="wer", help=_HELP, help_format="markdown", version_flags=["--version"])
+    app = App(
+        name="wer",
+        help=_HELP,
+        help_format="markdown",
+        version_flags=["--version"],
+        suppress_keyboard_interrupt=False,  # `main` knows what ended the run
+    )
     for name, (target, line) in COMMANDS.items():
         module, _, attribute = target.partition(":")
         if name == chosen:
@@ -47,7 +54,7 @@ def _app(chosen: str) -> App:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run the command; a `WerError` is a message and exit status 2, Ctrl-C is 130.
+    """Run the command; a `WerError` is a message and exit status 2, Ctrl-C is 130, SIGTERM 143.
 
     Args:
         words: The command line without the program's name; None is ``sys.argv``.
@@ -56,9 +63,24 @@ def main(words: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     # Read when torch is first imported: threads that spin while they wait slow everything else down.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    ended_by = signal.SIGINT
+
+    def end(number: int, _: FrameType | None) -> None:
+        """End as Ctrl-C does, so that everything is closed and said."""
+        nonlocal ended_by
+        ended_by = signal.Signals(number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.raise_signal(signal.SIGINT)
+
     if threading.current_thread() is threading.main_thread():
+        if (
+            signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        ):  # a background job of a script: as deaf, by a mask
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         for ending in (signal.SIGTERM, signal.SIGHUP):  # what a scheduler or a closed terminal sends
-            signal.signal(ending, lambda *_: signal.raise_signal(signal.SIGINT))
+            if signal.getsignal(ending) is not signal.SIG_IGN:  # nohup
+                signal.signal(ending, end)
     try:
         _app(words[0] if words else "")(words)
     except WerError as error:
@@ -74,4 +96,4 @@ def main(words: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         console.print("wer: interrupted", markup=False)
-        sys.exit(130)
+        sys.exit(128 + ended_by)

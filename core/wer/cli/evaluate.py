@@ -1,4 +1,4 @@
-"""``wer eval``: Pass@1 of a skill beside no skill and the agent that does nothing."""
+"""``wer eval``: Pass@1 of a skill, or of what a writer makes of seed skills, beside no skill."""
 
 from __future__ import annotations
 
@@ -9,32 +9,49 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from wer import plugins
-from wer.cli.options import Runs, Settings
+from wer.cli.forecast import foresee
+from wer.cli.options import DryRun, Runs, Settings
 from wer.cli.performing import create_and_perform
+from wer.errors import ConfigError
 from wer.loop.measuring import measure
 from wer.loop.opening import Run
-from wer.loop.running import publish
+from wer.loop.recording import EVALUATION
+from wer.loop.running import publish, run_protocol
 from wer.records import NO_SKILL
+from wer.reports.forecast import Plan
 from wer.reports.reporting import print_report, write_report
+from wer.reports.results import results
 from wer.skills import load_skill
 
 
 def evaluate(
-    skill: Path,
+    skill: Path | None = None,
     *,
     settings: Settings = Settings(),  # noqa: B008
     split: Literal["train", "test"] = "test",
     trials: Annotated[int | None, Parameter(help="Rollouts a task under each condition. Default: 3.")] = None,
+    dry_run: DryRun = False,
     runs: Runs = Path("runs"),
 ) -> None:
     """Measure Pass@1 of a skill, paired by task and seed with no skill, with intervals.
+
+    Without a skill a writer is measured, such as the checkpoint of a phase: its seed skills, revised
+    by it and merged, on the test split. `wer eval --env bfcl --backend openrlhf --writer
+    runs/RUN/checkpoints/phase-1/policy/merged --preset paper-open`.
 
     Args:
         skill: A SKILL.md or its folder.
         split: Tasks to run. Look at the test split once, when you are done choosing.
     """
+    if skill is None:
+        _evaluate_writer(settings, split, trials, dry_run, runs)
+        return
     measured = load_skill(skill)
     config = settings.resolve(evaluation__trials=trials)
+    found = plugins.load()
+    foresee(config, found, Plan(conditions=2, split=split))
+    if dry_run:
+        return
 
     async def work(run: Run) -> None:
         conditions = {
@@ -45,7 +62,38 @@ def evaluate(
         run.store.put_document("about", "split", split)
         await measure(run, conditions, split=split)
         run.display.end_stage()
+        run.recorder.log(EVALUATION, 0, results(run.store).figures())
         write_report(run.folder, run.store, config)
         print_report(Console(), run.store, run.folder, config)
 
-    create_and_perform("eval", config, runs, plugins.load(), work)
+    create_and_perform("eval", config, runs, found, work)
+
+
+def _evaluate_writer(settings: Settings, split: str, trials: int | None, dry_run: bool, runs: Path) -> None:
+    """Perform the protocol without its training: what this writer's revisions are worth."""
+    if settings.writer is None:
+        raise ConfigError(
+            "nothing to evaluate: name a SKILL.md or its folder, or --writer with a model or a trained "
+            "checkpoint's folder."
+        )
+    if split != "test":
+        raise ConfigError(
+            "a writer revises skills on the training split: it can only be measured on the other."
+        )
+    conditions = ["none", "seed", "refined"]
+    config = settings.resolve(
+        evaluation__trials=trials, evaluation__conditions=conditions, training__phases=0
+    )
+    found = plugins.load()
+    foresee(config, found)
+    if dry_run:
+        return
+
+    async def work(run: Run) -> None:
+        await run_protocol(run)
+        run.display.end_stage()
+        run.recorder.log(EVALUATION, 0, results(run.store).figures())
+        write_report(run.folder, run.store, config)
+        print_report(Console(), run.store, run.folder, config)
+
+    create_and_perform("eval", config, runs, found, work)

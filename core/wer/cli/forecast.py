@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from wer.configuration import RunConfig
-from wer.loop.opening import Domain, concurrency
-from wer.reports.forecast import ASSUMPTIONS, forecast
+from wer.loop.opening import check_names, concurrency, domains, environments
+from wer.plugins import Plugins
+from wer.reports.forecast import ASSUMPTIONS, Forecast, Plan, forecast
 from wer.reports.statistics import smallest_detectable_difference
 
 
-def print_forecast(console: Console, config: RunConfig, domains: Sequence[Domain]) -> None:
+def foresee(config: RunConfig, plugins: Plugins, plan: Plan | None = None) -> None:
+    """Check the configuration as far as it costs nothing, and print what comes.
+
+    Args:
+        plan: What the command performs; None is the whole protocol.
+
+    Raises:
+        WerError: Something can't be had, before anything is built or paid.
+    """
+    check_names(config, plugins)
+    chosen = domains(config, environments(config, plugins), test_limit=config.evaluation.test_limit)
+    print_forecast(Console(), config, forecast(config, chosen, plugins, plan), concurrency(config, plugins))
+
+
+def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once: int) -> None:
     """Print what the run will cost at most, and the smallest difference that it can show."""
-    ahead = forecast(config, domains)
     table = Table(
         title="Forecast (an estimate: later phases work on what earlier ones retain)", title_justify="left"
     )
@@ -38,13 +50,15 @@ def print_forecast(console: Console, config: RunConfig, domains: Sequence[Domain
             highlight=False,
         )
     console.print(
-        f"  about {ahead.minutes(concurrency(config)):.0f} minutes of model calls at that pace; "
+        f"  about {ahead.minutes(at_once):.0f} minutes of model calls at that pace; "
         "the progress line shows the real one",
         highlight=False,
     )
-    smallest = smallest_detectable_difference(ahead.test_tasks, config.evaluation.trials)
+    if not ahead.measured:
+        return
+    smallest = smallest_detectable_difference(ahead.measured, ahead.trials)
     console.print(
-        f"  {ahead.test_tasks} test tasks x {config.evaluation.trials} trials: a difference below about "
+        f"  {ahead.measured} measured tasks x {ahead.trials} trials: a difference below about "
         f"{100 * smallest:.0f} points will not be told from noise (80 % power, 5 % level)",
         highlight=False,
     )

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
-from attrs import evolve
 from cyclopts import Parameter, validators
 from rich.console import Console
 
 from wer import plugins
-from wer.contracts import Model
+from wer.configuration import LimitsConfig, MergeConfig
 from wer.errors import SkillError
-from wer.records import NO_SKILL, Sampling, Skill, derive_seed
+from wer.loop.ledger import Budget, Ledger, RoleModel
+from wer.loop.merging import Merger
+from wer.records import Sampling, Skill
 from wer.skills import load_skill, save_skill, slug
-from wer.writing import merge_messages, read_skill
+from wer.skills.cleaning import plain
+from wer.store import Store
 
-_TRIES = 3
+_TEMPERATURE = Sampling().temperature
 
 
 def merge(
@@ -45,24 +49,46 @@ def merge(
             "single hyphens, such as merged-skill"
         )
     sources = [load_skill(path) for path in skills]
-    model = plugins.load().model(writer)
-    merged = asyncio.run(_merge(model, sources, max_words=max_words, seed=seed))
-    path = save_skill(evolve(merged, name=slug(out.name)), out.parent)
+    merged = asyncio.run(
+        _merge(plugins.load(), writer, sources, max_words=max_words, seed=seed, name=slug(out.name))
+    )
+    path = save_skill(merged, out.parent)
     Console(soft_wrap=True).print(str(path), markup=False)
 
 
-async def _merge(model: Model, sources: Sequence[Skill], *, max_words: int, seed: int) -> Skill:
-    problem = ""
-    try:
-        for attempt in range(_TRIES):
-            sampling = Sampling(max_tokens=4 * max_words, seed=derive_seed(seed, "merge", attempt))
-            reply = await model.complete(merge_messages(sources, max_words=max_words), (), sampling)
-            base = evolve(NO_SKILL, name=sources[0].name, description=sources[0].description)
-            merged, problem = read_skill(reply.text, parent=base)
-            if merged is not None:
-                return merged
-    finally:
-        await model.close()
-    raise SkillError(
-        f"the merger wrote no readable skill in {_TRIES} tries: {problem}. Try another --writer."
-    )
+async def _merge(
+    found: plugins.Plugins, writer: str, sources: Sequence[Skill], *, max_words: int, seed: int, name: str
+) -> Skill:
+    """Merge as a run does. Nothing is gone on with, so that the store is a scratch one."""
+    said = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(line: str) -> None:
+        said.print(plain(line), markup=False)
+
+    def give_up(problem: str) -> None:
+        raise SkillError(f"the merger wrote no readable skill: {problem}. Try another --writer.")
+
+    settings = MergeConfig(max_words=max_words)
+    async with AsyncExitStack() as stack:
+        store = Store(Path(stack.enter_context(TemporaryDirectory())) / "wer.sqlite", create=True)
+        stack.callback(store.close)
+        ledger = Ledger(Budget(), store)
+        model = RoleModel(
+            found.model(writer), role="merger", ledger=ledger, retries=LimitsConfig().retries, on_retry=say
+        )
+        stack.push_async_callback(model.close)
+        merger = Merger(
+            model=model,
+            store=store,
+            settings=settings,
+            seed=seed,
+            temperature=_TEMPERATURE,
+            unreadable=give_up,
+        )
+        merged = await merger.merge(sources, name=name)
+        used = ledger.total
+        usd = "cost unknown" if used.usd is None else f"{used.usd:.4f} USD"
+        say(
+            f"{used.calls} calls, {used.prompt_tokens} prompt and {used.completion_tokens} completion tokens, {usd}"
+        )
+        return merged

@@ -7,12 +7,16 @@ from typing import Annotated
 
 from attrs import asdict, frozen
 from cyclopts import Parameter
+from rich.console import Console
 
+from wer import folders
 from wer.configuration import RunConfig, resolve
 from wer.errors import ConfigError
+from wer.gpus import split_assignments
 from wer.records import Json
 
 Runs = Annotated[Path, Parameter(help="Where run folders are.")]
+DryRun = Annotated[bool, Parameter(help="Check the configuration, print the forecast and stop.", negative=())]
 VerifierName = Annotated[
     str | None, Parameter(name="--verifier", help="Who judges. Default: the environment's own verifier.")
 ]
@@ -40,14 +44,44 @@ class Settings:
     writer: Annotated[
         str | None, Parameter(help="The model that writes skills, likewise. Default: the executor's.")
     ] = None
+    user_model: Annotated[
+        str | None,
+        Parameter(help="The model that plays the user in an environment with a simulated one, such as tau2."),
+    ] = None
     backend: Annotated[
-        str | None, Parameter(help="Who trains the writer: prompted (nobody), grpo, or an installed plugin.")
+        str | None,
+        Parameter(help="Who trains the writer: prompted (nobody), grpo, openrlhf, or an installed plugin."),
     ] = None
     sandbox: Annotated[str | None, Parameter(help="auto, docker or process. Default: auto.")] = None
     verifier: VerifierName = None
+    runner: Annotated[
+        str | None, Parameter(help="Where rollouts run: local, or ray (every node of a cluster).")
+    ] = None
+    ray_address: Annotated[
+        str | None,
+        Parameter(
+            help="HOST:PORT of the Ray cluster for --runner ray and --backend openrlhf. "
+            "Default: the cluster that this machine belongs to."
+        ),
+    ] = None
+    gpus: Annotated[
+        str | None,
+        Parameter(help="GPUs of this machine by role: writer=0-3,executor=4-7. Default: what is found."),
+    ] = None
+    track: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Show figures as they come in tensorboard or wandb; its settings are tracking.NAME. "
+            "Repeat for several.",
+            negative=(),
+        ),
+    ] = None
     preset: Annotated[
         str | None,
-        Parameter(help="cpu (no key, no GPU), cpu-long (a night), or paper (the paper's settings)."),
+        Parameter(
+            help="cpu (no key, no GPU), cpu-long (a night), cpu-tiny (the openrlhf backend's test), paper (the "
+            "paper's settings), or paper-open (open weights in every role, 8 GPUs)."
+        ),
     ] = None
     config: Annotated[Path | None, Parameter(help="A wer.toml. Default: ./wer.toml when it exists.")] = None
     set: Annotated[
@@ -80,11 +114,14 @@ class Settings:
         """
         given = {name: value for name, value in asdict(self).items() if name not in _NOT_KEYS}
         if self.domains is not None:
-            given["domains"] = [part.strip() for part in self.domains.split(",") if part.strip()]
+            given["domains"] = _listed("--domains", self.domains)
+        if self.gpus is not None:
+            given["gpus"] = split_assignments(self.gpus)
         others = {name.replace("__", "."): value for name, value in more.items()}
         default = Path("wer.toml")
         file = self.config or (default if default.is_file() else None)
-        return resolve(self.preset, file, self.set or (), {**given, **self._purse(), **others})
+        given |= {**self._purse(), **self._tracked(), **others}
+        return resolve(self.preset, file, self.set or (), given)
 
     def resume(self, file: Path) -> RunConfig:
         """The configuration of a run that goes on, with what may change about it.
@@ -93,17 +130,23 @@ class Settings:
             ConfigError: An option was given that would make it another run.
         """
         fixed = [
-            f"--{name}"
+            f"--{name.replace('_', '-')}"
             for name, value in asdict(self).items()
-            if value is not None and name not in ("set", "price") and name not in _CAPS
+            if value is not None and name not in ("set", "price", "track", *_CAPS, *_PLACES)
         ]
         fixed += [f"--set {item}" for item in self.set or () if not item.startswith(_MAY_CHANGE)]
         if fixed:
             raise ConfigError(
                 f"{', '.join(fixed)} can't be changed in a run that goes on. Leave it out, or start a new run; "
-                "caps, --price and --set limits.*, concurrency and workers may change."
+                "caps, --price, --track, --runner, --ray-address and --set limits.*, tracking.*, concurrency and "
+                "workers may change."
             )
-        return resolve(None, file, self.set or (), self._purse())
+        places = {name: getattr(self, name) for name in _PLACES}
+        return resolve(None, file, self.set or (), {**self._purse(), **self._tracked(), **places})
+
+    def _tracked(self) -> dict[str, Json]:
+        """A table for each tracker named, which turns it on and leaves its settings as they are."""
+        return {f"tracking.{name}": {} for name in self.track or ()}
 
     def _purse(self) -> dict[str, Json]:
         """Caps and prices, as configuration keys."""
@@ -112,8 +155,35 @@ class Settings:
 
 
 _CAPS = ("max_rollouts", "max_tokens", "max_cost")
-_NOT_KEYS = (*_CAPS, "preset", "config", "set", "price")
-_MAY_CHANGE = ("limits.", "budget.", "prices", "concurrency", "workers")
+_PLACES = ("runner", "ray_address")
+_NOT_KEYS = (*_CAPS, "preset", "config", "set", "price", "track")
+_MAY_CHANGE = ("limits.", "budget.", "prices", "tracking.", "concurrency", "workers", "runner", "ray_address")
+
+
+def run_folder(runs: Path, run: str | None) -> Path:
+    """Find a run's folder to read from, and say so when it is still being written.
+
+    Raises:
+        ConfigError: There is no such run.
+    """
+    folder = folders.find(runs, run)
+    busy = folders.holder(folder)
+    if busy is not None:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"process {busy} is still writing {folder.name}: this is what it has finished so far",
+            markup=False,
+        )
+    return folder
+
+
+def _listed(option: str, text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise ConfigError(
+            f"{option} {text!r} names something empty. Write names with single commas between, as in "
+            "file_system,trading_bot, or leave it out for all."
+        )
+    return parts
 
 
 def _price(text: str) -> tuple[str, list[float]]:

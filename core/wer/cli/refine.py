@@ -9,10 +9,12 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from wer import plugins
-from wer.cli.options import Runs, Settings
+from wer.cli.forecast import foresee
+from wer.cli.options import DryRun, Runs, Settings
 from wer.cli.performing import create_and_perform
 from wer.loop.opening import Run
 from wer.loop.running import begin, publish, refine_all
+from wer.reports.forecast import Plan
 from wer.reports.lineage import diff
 from wer.skills import load_skill
 
@@ -24,6 +26,7 @@ def refine(
     rounds: Annotated[
         int | None, Parameter(help="Revisions of each training task's skill. Default: 2.")
     ] = None,
+    dry_run: DryRun = False,
     runs: Runs = Path("runs"),
 ) -> None:
     """Revise a skill from what happens when it is used on the training tasks, then merge a domain's revisions.
@@ -36,11 +39,15 @@ def refine(
     """
     before = load_skill(skill)
     config = settings.resolve(seed_skill=str(skill), refinement__rounds=rounds)
+    found = plugins.load()
+    foresee(config, found, Plan(scans=2, revised=1, merged=1))
+    if dry_run:
+        return
 
     async def work(run: Run) -> None:
-        start = await begin(run)
-        optimizer = run.optimizer()
+        optimizer = run.optimizer()  # made first, so that wrong settings are found before anything is paid
         try:
+            start = await begin(run)
             refined = await refine_all(run, optimizer, start, "refined")
         finally:
             await optimizer.close()
@@ -50,4 +57,4 @@ def refine(
             out.print(f"{domain}: {run.folder / 'skills' / 'refined' / after.name}", markup=False)
             out.print(diff(before, after), markup=False)
 
-    create_and_perform("refine", config, runs, plugins.load(), work)
+    create_and_perform("refine", config, runs, found, work)

@@ -10,13 +10,15 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from wer import folders, plugins
-from wer.cli.forecast import print_forecast
-from wer.cli.options import Runs, Settings
+from wer.cli.forecast import foresee
+from wer.cli.options import DryRun, Runs, Settings
 from wer.cli.performing import perform
 from wer.configuration import RunConfig
-from wer.loop.opening import Run, check_names, domains, environments
+from wer.loop.opening import Run
+from wer.loop.recording import EVALUATION
 from wer.loop.running import run_protocol
 from wer.reports.reporting import print_report, write_report
+from wer.reports.results import results
 
 
 def run(
@@ -26,10 +28,10 @@ def run(
         str | None,
         Parameter(
             help="Go on with this run (id or folder): no finished rollout is paid twice. Takes new caps, prices, "
-            "and --set limits.*, concurrency or workers."
+            "--track, and --set limits.*, tracking.*, concurrency or workers."
         ),
     ] = None,
-    dry_run: Annotated[bool, Parameter(help="Print the forecast and stop.", negative=())] = False,
+    dry_run: DryRun = False,
     runs: Runs = Path("runs"),
 ) -> None:
     """Make better skills, and measure them: seed skills, training, refinement, merge, test split.
@@ -43,12 +45,13 @@ def run(
         folders.demand_command(folder, "run")
         folders.demand_store(folder)
         config = settings.resume(folder / "run.toml")
-        _perform(config, folder, found)
+        if dry_run:
+            foresee(config, found)
+        else:
+            _perform(config, folder, found)
         return
     config = settings.resolve()
-    check_names(config, found)
-    chosen = domains(config, environments(config, found), test_limit=config.evaluation.test_limit)
-    print_forecast(Console(), config, chosen)
+    foresee(config, found)
     if not dry_run:
         _perform(config, folders.create(runs, config, command="run", now=datetime.now(UTC)), found)
 
@@ -57,6 +60,7 @@ def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:
     async def work(run: Run) -> None:
         await run_protocol(run)
         run.display.end_stage()
+        run.recorder.log(EVALUATION, 0, results(run.store).figures())
         write_report(folder, run.store, config)
         print_report(Console(), run.store, folder, config)
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from wer import folders
-from wer.cli.options import Runs
+from wer.cli.options import Runs, run_folder
 from wer.records import Rollout, Skill
 from wer.reports.lineage import ChangedLine, changed_lines, diff, revisions, root
 from wer.reports.reporting import print_report
@@ -39,7 +39,7 @@ def show(
         run: Run id or folder. Default: the newest.
         trajectories: Print the pairs' call sequences in full.
     """
-    folder = folders.find(runs, run)
+    folder = run_folder(runs, run)
     config = folders.configuration(folder)
     store = Store(folder / "wer.sqlite")
     console = Console(highlight=False)

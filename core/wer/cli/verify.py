@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from wer import folders, plugins
-from wer.cli.options import Runs, VerifierName
+from wer import plugins
+from wer.cli.options import Runs, VerifierName, run_folder
 from wer.reports.replay import rejudge
 from wer.store import Store
 
@@ -22,7 +22,7 @@ def verify(run: str | None = None, *, verifier: VerifierName = None, runs: Runs 
     Args:
         run: Run id or folder. Default: the newest.
     """
-    folder = folders.find(runs, run)
+    folder = run_folder(runs, run)
     store = Store(folder / "wer.sqlite")
     console = Console(highlight=False)
     try:

@@ -31,11 +31,17 @@ class Budget:
 class Spending(Protocol):
     """Where spending is remembered: the run's store."""
 
-    def add_spend(self, role: str, usage: Usage) -> None: ...
+    def add_spend(self, role: str, usage: Usage) -> None:
+        """Add to what a role has spent, durably: a killed run must not forget what it paid."""
+        ...
 
-    def spend(self) -> Mapping[str, Usage]: ...
+    def spend(self) -> Mapping[str, Usage]:
+        """What each role has spent since the run was created, earlier starts included."""
+        ...
 
-    def count_rollouts(self) -> int: ...
+    def count_rollouts(self) -> int:
+        """How many rollouts the run has paid for so far, earlier starts included."""
+        ...
 
 
 class Ledger:
@@ -49,6 +55,7 @@ class Ledger:
 
     @property
     def total(self) -> Usage:
+        """All roles together, earlier starts of the run included: what the caps are compared with."""
         return self._total
 
     def charge(self, role: str, usage: Usage) -> None:
@@ -93,16 +100,6 @@ class Ledger:
 
 def _stop(option: str, spent: str) -> str:
     return f"the cap {option} is reached ({spent} spent). All of it is stored: raise the cap and go on with --resume."
-
-
-FREE = ("local", "torch")
-"""Providers whose models run here and cost nothing."""
-
-
-def unpriced(spec: str, prices: Mapping[str, Sequence[float]]) -> bool:
-    """Whether nobody will know what a model's calls cost. A folder of weights runs here."""
-    provider = spec.partition("/")[0]
-    return provider == "openai" and spec not in prices
 
 
 def counted(usage: Usage, messages: Sequence[Message], reply: str) -> Usage:
@@ -155,6 +152,7 @@ class RoleModel:
 
     @property
     def identity(self) -> JsonObject:
+        """That of the model inside: a role changes who pays, and never what is answered."""
         return self._model.identity
 
     async def complete(
@@ -170,4 +168,5 @@ class RoleModel:
         return evolve(reply, usage=usage)
 
     async def close(self) -> None:
+        """Close the model inside, for all roles that share it."""
         await self._model.close()

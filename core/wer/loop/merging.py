@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from attrs import evolve
+from attrs import evolve, frozen
 
+from wer.configuration import MergeConfig
+from wer.contracts import Model
 from wer.loop.opening import Domain, Run
 from wer.loop.seeding import Scanned
 from wer.records import NO_SKILL, Sampling, Skill, content_hash, derive_seed
 from wer.skills import slug
+from wer.store import Store
 from wer.together import together
 from wer.writing import merge_messages, read_skill
 
@@ -17,45 +20,86 @@ _FAN_IN = 8
 _TRIES = 3
 
 
-async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: str) -> Skill:
-    """Merge a domain's skills, the best ``merge.max_sources`` of them, at most eight at a time, into one.
+@frozen(kw_only=True)
+class Merger:
+    """A model that merges skills, each answer stored as it is written.
 
-    When the merger writes nothing readable in three tries, the source with the highest
-    share of passes stands in, and the run says so.
+    Attributes:
+        model: In the merger's role: metered and retried.
+        seed: Of its sampling.
+        temperature: Likewise.
+        unreadable: Told why, when it wrote nothing readable in three tries; may raise.
+    """
+
+    model: Model
+    store: Store
+    settings: MergeConfig
+    seed: int
+    temperature: float
+    unreadable: Callable[[str], None]
+
+    async def merge(self, skills: Sequence[Skill], *, name: str) -> Skill:
+        """Merge at least one skill, at most eight at a time, into one of this name.
+
+        Where nothing readable was written, and `unreadable` does not raise, the first of the
+        eight stands in.
+        """
+        merged = list(skills)
+        while len(merged) > 1:
+            groups = [merged[start : start + _FAN_IN] for start in range(0, len(merged), _FAN_IN)]
+            merged = await together(self._one(group, name) for group in groups)
+        return evolve(merged[0], name=name)
+
+    async def _one(self, skills: Sequence[Skill], name: str) -> Skill:
+        if len(skills) == 1:
+            return skills[0]
+        base = evolve(NO_SKILL, name=name, description=skills[0].description)
+        problem = ""
+        for attempt in range(_TRIES):
+            merged, problem = read_skill(await self._text(skills, attempt), parent=base)
+            if merged is not None:
+                return merged
+        self.unreadable(problem)
+        return skills[0]
+
+    async def _text(self, skills: Sequence[Skill], attempt: int) -> str:
+        key = content_hash([[skill.id for skill in skills], self.model.identity, self.seed, attempt])
+        text = self.store.document("merge", key)
+        if text is None:
+            sampling = Sampling(
+                temperature=self.temperature,
+                max_tokens=self.settings.max_tokens,
+                seed=derive_seed(self.seed, "merge", key),
+            )
+            messages = merge_messages(skills, max_words=self.settings.max_words)
+            text = (await self.model.complete(messages, (), sampling)).text
+            self.store.put_document("merge", key, text)
+        return text
+
+
+async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: str) -> Skill:
+    """Merge a domain's skills, the best ``merge.max_sources`` of them, into one.
+
+    When the merger writes nothing readable, the source with the highest share of passes
+    stands in, and the run says so.
     """
     ranked = sorted(sources, key=lambda source: -source.share)
     skills = list({source.skill.id: source.skill for source in ranked if not source.skill.empty}.values())
     skills = skills[: run.config.merge.max_sources or None]
     if not skills:
         return NO_SKILL
-    while len(skills) > 1:
-        groups = [skills[i : i + _FAN_IN] for i in range(0, len(skills), _FAN_IN)]
-        skills = await together(_merged(run, domain, group, label) for group in groups)
-    return evolve(skills[0], name=slug(domain.name))
 
+    def stand_in(problem: str) -> None:
+        run.display.say(
+            f"{label}, {domain.name}: the merger wrote no readable skill ({problem}); the best source stands in"
+        )
 
-async def _merged(run: Run, domain: Domain, skills: Sequence[Skill], label: str) -> Skill:
-    if len(skills) == 1:
-        return skills[0]
-    spec = run.config.merge_writer or run.config.writer or run.config.executor
-    model = run.role("merger", spec)
-    base = evolve(NO_SKILL, name=slug(domain.name), description=skills[0].description)
-    for attempt in range(_TRIES):
-        key = content_hash([[skill.id for skill in skills], model.identity, run.config.seed, attempt])
-        text = run.store.document("merge", key)
-        if text is None:
-            sampling = Sampling(
-                temperature=run.config.training.temperature,
-                max_tokens=run.config.merge.max_tokens,
-                seed=derive_seed(run.config.seed, "merge", key),
-            )
-            messages = merge_messages(skills, max_words=run.config.merge.max_words)
-            text = (await model.complete(messages, (), sampling)).text
-            run.store.put_document("merge", key, text)
-        merged, problem = read_skill(text, parent=base)
-        if merged is not None:
-            return merged
-    run.display.say(
-        f"{label}, {domain.name}: the merger wrote no readable skill ({problem}); the best source stands in"
+    merger = Merger(
+        model=run.role("merger", run.config.merge_writer or run.config.writer or run.config.executor),
+        store=run.store,
+        settings=run.config.merge,
+        seed=run.config.seed,
+        temperature=run.config.training.temperature,
+        unreadable=stand_in,
     )
-    return skills[0]
+    return await merger.merge(skills, name=slug(domain.name))

@@ -10,9 +10,10 @@ from wer.contracts import Optimizer
 from wer.loop.opening import Run
 from wer.loop.seeding import Scanned
 from wer.records import Candidate, Experience, RefinementState, derive_seed
+from wer.together import together
 
 _STORED_TOGETHER = 24
-"""States whose revisions are written before any of them is stored: what a kill can cost."""
+"""States whose revisions a trained policy writes side by side and stores together: what a kill can cost."""
 
 
 @frozen(kw_only=True)
@@ -59,17 +60,25 @@ async def refine(
 async def _propose(
     run: Run, optimizer: Optimizer, states: Sequence[RefinementState], stage: str
 ) -> list[Sequence[Candidate]]:
-    """Have every state's group: from the store, or written now and stored."""
-    groups = {state.id: run.store.group(stage, state.id) for state in states}
-    missing = [state for state in states if not groups[state.id]]
-    for start in range(0, len(missing), _STORED_TOGETHER):
-        part = missing[start : start + _STORED_TOGETHER]
+    """Have every state's group: from the store, or written now and stored.
+
+    A policy in memory is asked for many states at once. Of any other writer each state's
+    group is stored as soon as it is written, so that none is paid for twice.
+    """
+    missing = [state for state in states if not run.store.group(stage, state.id)]
+
+    async def write(part: Sequence[RefinementState]) -> None:
         written = await optimizer.propose(part, run.config.refinement.k, derive_seed(run.config.seed, stage))
         for state, group in zip(part, written, strict=True):
             run.store.put_state(state)
             run.store.put_group(stage, group)
-            groups[state.id] = tuple(group)
-    return [groups[state.id] for state in states]
+
+    if optimizer.learns:
+        for start in range(0, len(missing), _STORED_TOGETHER):
+            await write(missing[start : start + _STORED_TOGETHER])
+    else:
+        await together(write([state]) for state in missing)
+    return [run.store.group(stage, state.id) for state in states]
 
 
 def _advance(chain: Chain, experiences: Sequence[Experience]) -> Chain:

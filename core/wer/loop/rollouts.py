@@ -1,34 +1,29 @@
-"""The one scheduler: units of work over leased episodes, with a limit, retries and a cache.
+"""The one scheduler: units of work for a runner, with a limit, retries and a cache.
 
-A unit is plain data (task, skill, seed), so that the same function can run elsewhere. A
-rollout that the infrastructure broke is tried again and never scored; one that can't be
-had after all tries ends the run with the cause, resumably.
+A unit is plain data (task, skill, seed), so that the runner may be another machine; what it
+gives back is judged and stored here, and nowhere else. A rollout that the infrastructure
+broke is tried again and never scored; one that can't be had after all tries ends the run
+with the cause, resumably.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import Factory, evolve, field, frozen
 from tenacity import AttemptManager
 
-from wer.contracts import Environment, Executor, Pool, Verifier
+from wer.contracts import Runner
 from wer.errors import InfrastructureError, ModelError, ModelUnavailable, VerifierError
 from wer.loop.ledger import Ledger
+from wer.loop.local import LocalRunner, World
 from wer.loop.retrying import patiently
-from wer.records import Evidence, Json, Rollout, Skill, Task, Trajectory, Verdict, content_hash, derive_seed
+from wer.records import Evidence, Json, Rollout, Task, Trajectory, Unit, Verdict, content_hash, derive_seed
 from wer.store import Store
 
-
-@frozen(kw_only=True)
-class Unit:
-    """One rollout to have: a task under a skill with a seed."""
-
-    task: Task
-    skill: Skill
-    seed: int
+__all__ = ["Limits", "Scheduler", "Unit", "World", "seeds_of"]
 
 
 @frozen(kw_only=True)
@@ -44,25 +39,6 @@ class Limits:
     retries: int = 3
 
 
-@frozen(kw_only=True)
-class World:
-    """The parts that a rollout needs, opened once a run.
-
-    Attributes:
-        environments: By name, as in `Task.env`.
-        verifiers: The verifier's name and itself, by environment.
-        pools: By sandbox spec id.
-    """
-
-    environments: Mapping[str, Environment]
-    verifiers: Mapping[str, tuple[str, Verifier]]
-    pools: Mapping[str, Pool]
-    executor: Executor
-
-    def pool(self, task: Task) -> Pool:
-        return self.pools[self.environments[task.env].sandbox(task.domain).id]
-
-
 def seeds_of(task: Task, n: int, *, run_seed: int, purpose: str) -> tuple[int, ...]:
     """The seeds of a task's rollouts: the same whatever the skill, so that comparisons are paired."""
     return tuple(derive_seed(run_seed, purpose, task.key, j) for j in range(n))
@@ -76,6 +52,7 @@ class Scheduler:
         gate: Limits the rollouts in flight, whoever asks for them.
         on_finished: Told each rollout and whether it came from the store.
         say: Told one line when something is tried again.
+        runner: Where units run; by default here, in `world`.
     """
 
     world: World
@@ -85,6 +62,7 @@ class Scheduler:
     gate: asyncio.Semaphore
     on_finished: Callable[[Rollout, bool], None]
     say: Callable[[str], None]
+    runner: Runner = field(default=Factory(lambda self: LocalRunner(world=self.world), takes_self=True))
     _locks: dict[str, asyncio.Lock] = field(factory=dict, init=False)
     _flying: set[asyncio.Future[None]] = field(factory=set, init=False)
     _failures: list[Exception] = field(factory=list, init=False)
@@ -123,7 +101,9 @@ class Scheduler:
     def _key(self, unit: Unit) -> str:
         verifier, _ = self.world.verifiers[unit.task.env]
         identity = self.world.executor.identity
-        return content_hash([unit.task.key, unit.skill.id, identity, verifier, unit.seed])
+        cast = {role: dict(model.identity) for role, model in self.world.cast(unit.task).items()}
+        parts = [unit.task.key, unit.skill.id, identity, verifier, unit.seed]
+        return content_hash([*parts, cast] if cast else parts)
 
     async def _have(self, unit: Unit, key: str) -> Rollout | None:
         stored = self.store.rollout(key)
@@ -157,7 +137,8 @@ class Scheduler:
         async for attempt in patiently(_Again, retries=self.limits.retries, tell=self.say):
             with attempt:
                 expect = await _mended(self._expect(unit.task))
-                trajectory, evidence = await _mended(self._execute(unit))
+                again = evolve(unit, attempt=attempt.retry_state.attempt_number)
+                trajectory, evidence = await _mended(self._execute(again))
         verdict = self.judge(unit.task, trajectory, evidence, expect)
         rollout = Rollout(
             key=key,
@@ -171,21 +152,9 @@ class Scheduler:
         return rollout, attempt.retry_state.attempt_number
 
     async def _execute(self, unit: Unit) -> tuple[Trajectory, Evidence]:
-        environment = self.world.environments[unit.task.env]
         try:
             async with asyncio.timeout(self.limits.rollout_timeout_s):
-                episode = await self.world.pool(unit.task).lease()
-                try:
-                    session = await environment.open(unit.task, episode, unit.seed)
-                    try:
-                        trajectory = await self.world.executor.execute(
-                            unit.task, unit.skill, session, unit.seed
-                        )
-                        return trajectory, await session.evidence()
-                    finally:
-                        await session.close()
-                finally:
-                    await episode.close()
+                return await self.runner.execute(unit)
         except TimeoutError as error:
             limit = self.limits.rollout_timeout_s
             raise InfrastructureError(
@@ -202,11 +171,7 @@ class Scheduler:
             stored = self.store.expect(task.key)
             if stored is not None:
                 return stored[0]
-            episode = await self.world.pool(task).lease()
-            try:
-                expect = await self.world.environments[task.env].expect(task, episode)
-            finally:
-                await episode.close()
+            expect = await self.runner.expect(task)
             self.store.put_task(task)
             self.store.put_expect(task, expect)
             return expect

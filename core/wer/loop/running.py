@@ -26,6 +26,7 @@ class Start:
 
     @property
     def all(self) -> tuple[Scanned, ...]:
+        """The scan of all domains, in their order: a phase trains one policy on all of them."""
         return tuple(task for tasks in self.scanned.values() for task in tasks)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wer.contracts import Optimizer
 from wer.loop.opening import Run
+from wer.loop.recording import PHASE
+from wer.measures import describe
 from wer.records import Experience, PhaseOutcome, RefinementState
 from wer.retention import assemble, mixedness, retain
 
@@ -49,10 +51,11 @@ async def _phase(
     settings = run.config.training
     run.display.stage(f"phase {phase}: {len(states)} states", len(states) * settings.k * settings.n)
     folder.mkdir(parents=True, exist_ok=True)
+    run.recorder.begin(phase)
     outcome = await optimizer.run_phase(states, run.evaluation(stage, n=settings.n, phase=phase), folder)
-    run.store.put_metrics(stage, outcome.metrics)
     optimizer.save(folder / "policy")
     (folder / "done").touch()
+    run.recorder.log(PHASE, phase, _figures(outcome.experiences))
     run.plugins.hook.wer_phase_finished(phase=phase, outcome=outcome)
     return outcome
 
@@ -60,6 +63,14 @@ async def _phase(
 def _place(experience: Experience) -> tuple[str, int]:
     """An order that does not depend on who finished first, so that a replay retains the same."""
     return experience.state.id, experience.candidate.index
+
+
+def _figures(experiences: Sequence[Experience]) -> Mapping[str, float]:
+    """Describe a whole phase, whoever optimizes, and say how many candidates it gives to the next."""
+    groups: dict[str, list[Experience]] = {}
+    for experience in experiences:
+        groups.setdefault(experience.state.id, []).append(experience)
+    return {**describe(list(groups.values())), "retained": float(len(retain(experiences)))}
 
 
 def _summary(experiences: Sequence[Experience]) -> str:

@@ -7,16 +7,52 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from wer.configuration import RunConfig
-from wer.loop.ledger import FREE, priced
+from wer.loop.ledger import priced
 from wer.loop.opening import Domain
-from wer.records import Task, Usage
+from wer.plugins import Plugins
+from wer.records import Split, Task, Usage
 from wer.tooldocs import document
 
 _CHARACTERS_PER_TOKEN = 4
 _STEPS_A_TURN = 3
+_OPEN_TURNS = 8
+_USER_PROMPT_TOKENS = 1500
 _TOKENS_A_STEP = 80
 _EVIDENCE_TOKENS = 800
 _SECONDS_A_CALL = 2.0
+
+
+@frozen(kw_only=True)
+class Plan:
+    """Which parts of the protocol a command performs.
+
+    Attributes:
+        scans: Passes over the training tasks before anything is revised.
+        phases: Of training.
+        revised: Policies whose revisions of the training tasks' skills are refined and merged.
+        merged: Merges a domain.
+        conditions: How many conditions are measured.
+        split: The tasks that they are measured on.
+    """
+
+    scans: int = 0
+    phases: int = 0
+    revised: int = 0
+    merged: int = 0
+    conditions: int = 0
+    split: Split = "test"
+
+
+def protocol(config: RunConfig) -> Plan:
+    """The whole protocol, as ``wer run`` performs it."""
+    conditions = config.evaluation.conditions
+    return Plan(
+        scans=2,
+        phases=config.training.phases if "refined" in conditions else 0,
+        revised=sum(name in ("untrained", "refined") for name in conditions),
+        merged=sum(name != "none" for name in conditions),
+        conditions=len(conditions),
+    )
 
 
 @frozen(kw_only=True)
@@ -45,15 +81,18 @@ class Forecast:
     Attributes:
         rollouts: By stage, in the order in which they are run.
         roles: A line each.
-        test_tasks: Tasks of the test split.
+        measured: Tasks that Pass@1 is measured on.
+        trials: Of each of them under one condition.
     """
 
     rollouts: tuple[tuple[str, int], ...]
     roles: tuple[RoleForecast, ...]
-    test_tasks: int
+    measured: int
+    trials: int
 
     @property
     def total(self) -> int:
+        """Rollouts of all stages: the most that ``--max-rollouts`` would have to allow."""
         return sum(count for _, count in self.rollouts)
 
     def minutes(self, concurrency: int) -> float:
@@ -63,64 +102,84 @@ class Forecast:
 
 ASSUMPTIONS = (
     f"assuming {_STEPS_A_TURN} model calls a user turn (1 in plan mode), {_CHARACTERS_PER_TOKEN} characters a token, "
-    f"{_TOKENS_A_STEP} tokens written a call, {_EVIDENCE_TOKENS} tokens of evidence a state, "
+    f"{_OPEN_TURNS} turns and {_USER_PROMPT_TOKENS:,} prompt tokens a call where a model is the user, "
+    f"{_TOKENS_A_STEP} tokens written a call, "
+    f"{_EVIDENCE_TOKENS} tokens of evidence a state, "
     f"{_SECONDS_A_CALL:g} s a call"
 )
 
 
-def forecast(config: RunConfig, domains: Sequence[Domain]) -> Forecast:
-    """Count rollouts and model calls of the whole protocol from its sizes."""
+def forecast(
+    config: RunConfig, domains: Sequence[Domain], plugins: Plugins, plan: Plan | None = None
+) -> Forecast:
+    """Count rollouts and model calls from the sizes of what is performed.
+
+    Args:
+        plan: None is the whole protocol.
+    """
+    plan = plan or protocol(config)
     training, refinement = config.training, config.refinement
     train = [task for domain in domains for task in domain.train]
-    test = [task for domain in domains for task in domain.test]
+    measured = [task for domain in domains for task in domain.tasks(plan.split)]
     states = min(len(train), training.states_per_phase or len(train))
-    revised = [name for name in config.evaluation.conditions if name in ("untrained", "refined")]
-    trained = training.phases if "refined" in revised else 0
-    refined = len(revised) * refinement.rounds * len(train) * refinement.k
+    refined = plan.revised * refinement.rounds * len(train) * refinement.k
     stages = (
-        ("scan of the training tasks, without and with seed skills", 2 * len(train) * training.n),
-        (f"training, {trained} phases", trained * states * training.k * training.n),
+        (
+            "scan of the training tasks, without and with seed skills",
+            plan.scans * len(train) * training.n,
+        ),
+        (f"training, {plan.phases} phases", plan.phases * states * training.k * training.n),
         ("refinement rounds", refined * refinement.n),
         (
-            "test split, all conditions",
-            len(config.evaluation.conditions) * len(test) * config.evaluation.trials,
+            f"{plan.split} split, all conditions",
+            plan.conditions * len(measured) * config.evaluation.trials,
         ),
     )
     rollouts = sum(count for _, count in stages)
     writer = config.writer or config.executor
-    asked = trained * states * training.k + refined
+    asked = plan.phases * states * training.k + refined
     revision = _mean([_task_tokens(task) for task in train]) + _EVIDENCE_TOKENS
-    drafts = 0 if config.seed_skill else len(train)
-    merges = len(domains) * sum(name != "none" for name in config.evaluation.conditions)
-    plan = config.executor_options.get("mode") == "plan"
-    calls = rollouts * _mean([len(task.turns) for task in [*train, *test]]) * (1 if plan else _STEPS_A_TURN)
-    acting = _mean([_task_tokens(task) for task in [*train, *test]])
+    drafts = len(train) if plan.scans and not config.seed_skill else 0
+    acted = [*(train if plan.scans else ()), *(measured if plan.conditions else ())]
+    steps = 1 if config.executor_options.get("mode") == "plan" else _STEPS_A_TURN
+    calls = rollouts * _mean([_turns(task) for task in acted]) * steps
+    open_ended = {task.key for domain in domains if "user" in domain.roles for task in domain.train + domain.test}
+    replies = rollouts * _mean([_turns(task) * (task.key in open_ended) for task in acted])
+    if plan.conditions:  # the agent that does nothing hears one message a task
+        replies += sum(task.key in open_ended for task in measured)
+    acting = _mean([_task_tokens(task) for task in acted])
     roles = tuple(
-        _role(config, role, model, count, prompt, written)
+        _role(config, role, model, count, prompt, written, free=plugins.cost(model) == "free")
         for role, model, count, prompt, written in (
             ("executor", config.executor, calls, acting, _TOKENS_A_STEP),
+            ("user", config.user_model, replies, _USER_PROMPT_TOKENS, _TOKENS_A_STEP),
             ("seed writer", config.seed_writer or writer, drafts, revision, training.max_response_tokens),
             ("writer", writer, asked, revision, training.max_response_tokens),
             (
                 "merger",
                 config.merge_writer or writer,
-                merges,
+                plan.merged * len(domains),
                 config.merge.max_tokens,
                 config.merge.max_tokens,
             ),
         )
     )
-    return Forecast(rollouts=stages, roles=roles, test_tasks=len(test))
+    return Forecast(
+        rollouts=tuple((stage, count) for stage, count in stages if count),
+        roles=tuple(role for role in roles if role.calls),
+        measured=len(measured) if plan.conditions else 0,
+        trials=config.evaluation.trials,
+    )
 
 
 def _role(
-    config: RunConfig, role: str, model: str, calls: float, prompt: float, written: float
+    config: RunConfig, role: str, model: str, calls: float, prompt: float, written: float, *, free: bool
 ) -> RoleForecast:
     usage = Usage(
         calls=round(calls),
         prompt_tokens=round(calls * prompt),
         completion_tokens=round(calls * written),
-        usd=0.0 if model.partition("/")[0] in FREE else None,
+        usd=0.0 if free else None,
     )
     usd = priced(usage, config.prices.get(model)).usd
     return RoleForecast(
@@ -131,6 +190,11 @@ def _role(
         completion_tokens=usage.completion_tokens,
         usd=usd,
     )
+
+
+def _turns(task: Task) -> int:
+    """How many user turns a task has; an open-ended one as many as are usual."""
+    return len(task.turns) or _OPEN_TURNS
 
 
 def _task_tokens(task: Task) -> float:

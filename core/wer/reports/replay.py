@@ -26,6 +26,7 @@ class Rejudged:
 
     @property
     def agrees(self) -> bool:
+        """Whether the stored data still give the stored verdict, score and diagnostics included."""
         return self.now == self.rollout.verdict
 
 

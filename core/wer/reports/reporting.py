@@ -12,12 +12,16 @@ from rich.table import Table
 from wer.configuration import RunConfig
 from wer.reports.results import AVERAGE, Results, results, title_of
 from wer.reports.statistics import Estimate
+from wer.reports.steps import steps_table
 from wer.store import Store
 
 
 def print_report(console: Console, store: Store, folder: Path, config: RunConfig) -> None:
     """Print the table, the contrasts in words, and where everything is; or that there is nothing yet."""
     found = results(store)
+    steps = steps_table(store)
+    if steps is not None:
+        console.print(steps)
     if not found.cells:
         console.print(
             "nothing was measured in this run (yet): see wer eval, or wer run --resume", markup=False
@@ -120,7 +124,7 @@ def _metrics(store: Store) -> Iterator[str]:
     names = list(dict.fromkeys(name for _, _, measured in steps for name in measured))
     if not names:
         return
-    yield "\nUpdate steps; names that end in `_s` are seconds:\n"
+    yield "\nUpdate steps; `docs/metrics.md` says what each name means, and `_s` at its end is seconds:\n"
     yield f"| stage | step | {' | '.join(names)} |"
     yield "|---" * (len(names) + 2) + "|"
     for stage, step, measured in steps:

@@ -95,6 +95,18 @@ class Results:
                 return cell.estimate
         return None
 
+    def figures(self) -> Mapping[str, float]:
+        """Every estimate with its interval by name, for trackers: ``refined/average/pass_1``, ``.../low``."""
+        return {
+            f"{cell.condition}/{self.heading(cell.domain)}/{name}": value
+            for cell in self.cells
+            for name, value in (
+                ("pass_1", cell.estimate.mean),
+                ("low", cell.estimate.low),
+                ("high", cell.estimate.high),
+            )
+        }
+
     def heading(self, domain: str) -> str:
         """A domain's name without its environment, where only one environment has such a domain."""
         plain = domain.partition("/")[2] or domain

@@ -65,11 +65,13 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by asyncio once the other side is there: lines may be sent from now on."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self.open = True
 
     def data_received(self, data: bytes) -> None:
+        """Called by asyncio with any piece of the stream: deliver whole lines, hang up on one too long."""
         *ends, rest = data.split(b"\n")
         for end in ends:
             line = bytes(self._rest) + end
@@ -93,5 +95,6 @@ class Connection(asyncio.Protocol):
         self.heard(self, message)
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Called by asyncio at the end, whoever hung up: tell the owner why."""
         self.open = False
         self.lost(self._problem)

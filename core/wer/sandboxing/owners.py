@@ -9,6 +9,7 @@ from pathlib import Path
 from attrs import asdict, frozen
 
 _PROC = Path("/proc")
+_ENDED = "ended"
 
 
 @frozen(kw_only=True)
@@ -29,8 +30,12 @@ class Owner:
     @classmethod
     def me(cls) -> Owner:
         """This process."""
-        pid = str(os.getpid())
-        return cls(boot=_boot(), space=_space(), pid=pid, start=_start(pid))
+        return cls.of(os.getpid())
+
+    @classmethod
+    def of(cls, pid: int) -> Owner:
+        """A process of this machine that is there now."""
+        return cls(boot=_boot(), space=_space(), pid=str(pid), start=_start(str(pid)))
 
     @classmethod
     def read(cls, data: Mapping[str, str]) -> Owner:
@@ -48,7 +53,8 @@ class Owner:
             return False
         if self.boot != _boot():
             return True
-        return self.space == _space() and _start(self.pid) != self.start
+        now = _start(self.pid)
+        return self.space == _space() and (now == _ENDED or now != self.start)
 
 
 def _boot() -> str:
@@ -67,9 +73,10 @@ def _space() -> str:
 
 def _start(pid: str) -> str:
     try:
-        return (_PROC / pid / "stat").read_text().rpartition(")")[2].split()[19]
+        words = (_PROC / pid / "stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return "" if _exists(int(pid)) else "ended"
+        return "" if _exists(int(pid)) else _ENDED
+    return _ENDED if words[0] in "ZX" else words[19]  # a zombie waits for a parent that may never ask
 
 
 def _exists(pid: int) -> bool:

@@ -49,6 +49,7 @@ class WorkerPool:
 
     @property
     def tier(self) -> str:
+        """What surrounds each worker, and what its episodes say that they confine themselves with."""
         return f"{self._launcher.isolation}; every episode: {', '.join(self._layers)}"
 
     async def lease(self) -> Episode:

@@ -53,10 +53,12 @@ class Worker:
 
     @property
     def alive(self) -> bool:
+        """Whether its control connection still stands; one that dies takes its episodes with it."""
         return not self._lost.is_set()
 
     @property
     def episodes(self) -> int:
+        """How many episodes run in it now, so that the least busy worker is chosen."""
         return len(self._running)
 
     async def fork(self) -> LeasedEpisode:

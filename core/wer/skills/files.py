@@ -74,6 +74,8 @@ def load_skill(path: Path) -> Skill:
     Raises:
         SkillError: Something is missing, unreadable or against the rules.
     """
+    if (path / "run.toml").is_file():
+        raise SkillError(f"{str(path)!r} is a run, not a skill. Name one of the folders below its skills/.")
     file = path / _FILE if path.is_dir() else path
     skill = parse_skill_md(_read(file, _MAX_SCRIPT), source=str(file))
     scripts = {
@@ -169,7 +171,7 @@ def _read(file: Path, limit: int) -> str:
         if len(content) > limit:
             raise SkillError(f"{str(file)!r} is above {limit} bytes. Make it shorter.")
         return content.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise SkillError(
             f"cannot read {str(file)!r}: {error}. Give a SKILL.md, or a folder with one, in UTF-8."
         ) from error

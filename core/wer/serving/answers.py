@@ -15,6 +15,8 @@ from wer.records import Json
 REPLY_CAP_BYTES = 16 << 20
 
 _FOR_NOW = frozenset({408, 409, 425, 429})
+_TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+_VLLM_TOO_LONG = "maximum context length is"  # vLLM gives no code of its own
 _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 
@@ -55,7 +57,7 @@ def failure(where: str, status: int, words: str, wire: Json, retry_after: str | 
     error = wire.get("error") if isinstance(wire, Mapping) else None
     code = str(error.get("code") or error.get("type") or "") if isinstance(error, Mapping) else ""
     said = f"{where} answered {status}: {words[:500]}"
-    if code in {"context_length_exceeded", "exceed_context_size_error"}:
+    if code in _TOO_LONG or (status == 400 and _VLLM_TOO_LONG in words):
         return PromptTooLong(f"{said}. Shorten the skill, or use a model with a larger context.")
     if status == 429 and code in _SPENT:
         return ModelError(f"{said}. The account has no credit left.")

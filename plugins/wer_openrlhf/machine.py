@@ -1,0 +1,96 @@
+"""What OpenRLHF's Python, this machine's GPUs and the Ray cluster offer, as far as a probe can tell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import field, frozen
+
+from wer.errors import ConfigError
+
+_PROBE = Path(__file__).with_name("probe.py")
+_TIMEOUT_S = 180.0
+
+
+@frozen(kw_only=True)
+class Cluster:
+    """A running Ray.
+
+    Attributes:
+        gpus: Of each live node, by address and place, as the nodes claim them.
+        free: GPUs that nobody holds now.
+        here: This machine's address in it.
+    """
+
+    gpus: tuple[tuple[str, int], ...]
+    free: int
+    here: str
+
+
+@frozen(kw_only=True)
+class Machine:
+    """What was found.
+
+    Attributes:
+        versions: Of the installed packages, by name.
+        gpus: Memory of this machine's GPUs, in bytes.
+        cluster: None when none was asked for, or none answered.
+        trouble: Why no cluster answered, or "".
+    """
+
+    versions: Mapping[str, str] = field(factory=dict)
+    gpus: tuple[int, ...] = ()
+    cluster: Cluster | None = None
+    trouble: str = ""
+
+
+def look(python: str, address: str) -> Machine:
+    """Ask OpenRLHF's Python; takes some seconds.
+
+    Args:
+        address: Of the Ray cluster to join; empty for none.
+
+    Raises:
+        ConfigError: That Python doesn't start, or doesn't answer.
+    """
+    try:
+        done = subprocess.run(
+            [python, str(_PROBE), *filter(None, [address])],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            errors="replace",
+        )
+        answer = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        raise ConfigError(f"{_told(python)} does not answer: {error}. {_REMEDY}") from error
+    if answer is None:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise ConfigError(f"{_told(python)} does not answer: {last}. {_REMEDY}")
+    return Machine(
+        versions=answer["versions"],
+        gpus=tuple(answer["gpus"]),
+        cluster=_cluster(answer["cluster"]),
+        trouble=answer["trouble"],
+    )
+
+
+_REMEDY = "Set optimizer.openrlhf.python to the Python of an environment with OpenRLHF (docs/openrlhf.md)."
+
+
+def _told(python: str) -> str:
+    return f"optimizer.openrlhf.python, {python!r},"
+
+
+def _cluster(answer: Mapping[str, object] | None) -> Cluster | None:
+    if answer is None:
+        return None
+    nodes: list[dict[str, object]] = answer["nodes"]  # type: ignore[assignment]
+    return Cluster(
+        gpus=tuple((str(node["host"]), int(str(node["gpus"]))) for node in nodes),
+        free=int(str(answer["free"])),
+        here=str(answer["here"]),
+    )

@@ -1,0 +1,355 @@
+"""GRPO by OpenRLHF: one launch of its trainer a phase, which has WER execute what it writes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from functools import cached_property, partial
+from itertools import cycle, islice
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from wer.configuration import structure
+from wer.contracts import Evaluate, OptimizerSetup
+from wer.errors import ConfigError, OptimizerError, PromptTooLong
+from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, derive_seed
+from wer.writing import unwritten
+from wer_openrlhf import arguments, dataset, preflight
+from wer_openrlhf.checkpoints import Policy, actor_folder, carry, drop, newest_tag, step_of
+from wer_openrlhf.generating import Generator
+from wer_openrlhf.launching import Launch, Limits, devices
+from wer_openrlhf.options import OpenRlhfOptions
+from wer_openrlhf.rendering import Renderer
+from wer_openrlhf.schedule import piece
+from wer_openrlhf.service import Service
+from wer_openrlhf.steps import Steps, broken, spoken, write_marker
+
+_AGENT = Path(__file__).with_name("agent.py")
+
+
+@frozen(kw_only=True)
+class Phase:
+    """One phase's plan and places.
+
+    Attributes:
+        number: From 0.
+        prompts: The states in the order of the prompts, filled up to whole batches.
+        batch: Prompts a batch.
+        folder: Of the phase.
+    """
+
+    number: int
+    prompts: tuple[RefinementState, ...]
+    batch: int
+    folder: Path
+
+    @property
+    def trainer(self) -> Path:
+        """OpenRLHF's checkpoints."""
+        return self.folder / "trainer"
+
+    @property
+    def export(self) -> Path:
+        """The model folder that OpenRLHF writes at the end."""
+        return self.folder / "export"
+
+    @property
+    def marker(self) -> Path:
+        """There once the launch has come to its end."""
+        return self.folder / "trained.json"
+
+    @property
+    def rounds(self) -> int:
+        """Steps that the trainer makes."""
+        return len(self.prompts) // self.batch
+
+
+class OpenRlhf:
+    """The Skill Optimizer pi_theta, trained by OpenRLHF on as many GPUs as it is given.
+
+    Args:
+        setup: ``setup.options`` is read as `OpenRlhfOptions`.
+
+    Raises:
+        ConfigError: An option is wrong.
+    """
+
+    learns = True
+
+    def __init__(self, setup: OptimizerSetup) -> None:
+        self._options = structure(OpenRlhfOptions, setup.options, where="optimizer.openrlhf")
+        if setup.k < 2:
+            raise ConfigError(
+                f"GRPO compares the candidates of a group, and training.k is {setup.k}. Set it to 2 or more."
+            )
+        folder = Path(setup.writer).expanduser()
+        self._policy = Policy(model=str(folder.resolve()) if folder.is_dir() else setup.writer)
+        self._setup = setup
+        self._past: list[Path] = []
+        self._generator: Generator | None = None
+
+    @cached_property
+    def _renderer(self) -> Renderer:
+        return Renderer(model=self._policy.model, setup=self._setup)
+
+    async def run_phase(
+        self, states: Sequence[RefinementState], evaluate: Evaluate, folder: Path
+    ) -> PhaseOutcome:
+        """Train on the states once, from the last phase's weights and optimizer state.
+
+        A phase that was interrupted goes on from its last checkpoint. Candidates that were
+        written after it are read to the trainer again instead of being written anew, so
+        that every state has its K candidates and no rollout is run twice.
+
+        Raises:
+            ConfigError: What the preflight found, before anything is started.
+            PromptTooLong: A seed state does not fit.
+            WerError: Whatever an evaluation raised.
+            OptimizerError: The trainer ended or hung, with its last lines.
+        """
+        await self._stop_generator()
+        phase = self._plan(states, folder)
+        slots: dict[tuple[str, int], Experience] = {}
+        if not phase.marker.is_file():
+            await self._begin(phase)
+            slots = await self._train(phase, evaluate)
+            write_marker(phase.marker, {"step": step_of(newest_tag(actor_folder(phase.trainer)))})
+        self._policy = Policy(model=str(phase.export), checkpoint=actor_folder(phase.trainer))
+        return PhaseOutcome(experiences=await self._found(phase, evaluate, slots))
+
+    async def propose(
+        self, states: Sequence[RefinementState], k: int, seed: int
+    ) -> Sequence[Sequence[Candidate]]:
+        """Write k candidates a state with vLLM and learn nothing; at temperature 0 the most likely one, k times.
+
+        A state that the loop assembled and that does not fit gets k candidates without a skill.
+
+        Raises:
+            PromptTooLong: A seed state does not fit; nothing was written yet.
+            BudgetExhausted: A cap is reached already.
+            OptimizerError: vLLM did not start, or ended.
+        """
+        fitting = self._renderer.fitting(list(states))
+        groups: dict[str, tuple[Candidate, ...]] = {}
+        if fitting:
+            self._setup.check()
+            if self._generator is None:
+                self._generator = Generator(
+                    setup=self._setup,
+                    options=self._options,
+                    model=self._policy.model,
+                    renderer=self._renderer,
+                )
+            groups = await self._generator.write(fitting, k, seed)
+        return [groups.get(state.id) or unwritten(state, k) for state in states]
+
+    def save(self, folder: Path) -> None:
+        """Keep DeepSpeed's last checkpoint, and ``merged/``: an ordinary model folder, as OpenRLHF wrote it.
+
+        ``merged/`` serves as the writer of another run. Writes nothing before the first phase.
+        """
+        self._policy.save(folder)
+        if self._policy.checkpoint is not None:
+            self._took(folder)
+
+    def load(self, folder: Path) -> None:
+        """Take over what `save` wrote; `merged/` is enough until another phase begins.
+
+        Raises:
+            OptimizerError: It is not there.
+        """
+        self._policy = Policy.load(folder)
+        self._took(folder)
+
+    async def close(self) -> None:
+        """End vLLM, if it writes."""
+        await self._stop_generator()
+
+    def _took(self, folder: Path) -> None:
+        if folder not in self._past:
+            self._past.append(folder)
+
+    def _plan(self, states: Sequence[RefinementState], folder: Path) -> Phase:
+        if self._setup.temperature <= 0:
+            raise ConfigError("training.temperature is 0: candidates of a group would be equal. Raise it.")
+        fitting = self._renderer.fitting(list(states))
+        if not fitting:
+            raise PromptTooLong(
+                f"none of the phase's {len(states)} states fits {self._renderer.max_prompt_tokens:,} prompt tokens. "
+                "Raise training.max_prompt_tokens if the writer's context allows it."
+            )
+        order = sorted(fitting, key=lambda state: derive_seed(self._setup.seed, "order", state.id))
+        unit = self._options.unit(self._setup.k)
+        batch = min(self._options.batch, -(-len(order) // unit) * unit)
+        missing = -len(order) % batch
+        if missing:
+            self._setup.progress(
+                f"{len(order)} states do not fill batches of {batch}: {missing} groups more are written for some"
+            )
+        return Phase(
+            number=states[0].phase,
+            prompts=(*order, *islice(cycle(order), missing)),
+            batch=batch,
+            folder=folder.resolve(),
+        )
+
+    async def _begin(self, phase: Phase) -> None:
+        """Check everything, and put a new phase's files in place."""
+        phase.folder.mkdir(parents=True, exist_ok=True)
+        setup, options, model = self._fitted, self._options, self._policy.model
+        check = partial(preflight.check, model=model, prompts=len(phase.prompts), batch=phase.batch)
+        await asyncio.to_thread(check, setup, options, folder=phase.folder)
+        actor = actor_folder(phase.trainer)
+        if newest_tag(actor) is not None:
+            self._setup.progress(f"going on from {newest_tag(actor)}")
+        elif self._policy.checkpoint is not None:
+            self._setup.progress("carrying weights and optimizer state into the phase")
+            await carry(self._policy, phase.trainer, python=self._options.interpreter, rate=self._rate(phase))
+        for past in self._past[:-1]:  # those phases are done: only their model folders are of use
+            drop(past / "checkpoint")
+            drop(past.parent / "trainer")
+            drop(past.parent / "export")
+
+    async def _train(self, phase: Phase, evaluate: Evaluate) -> dict[tuple[str, int], Experience]:
+        """Launch the trainer, serve it, and see it to its end."""
+        options, setup = self._options, self._setup
+        prompts = phase.folder / "prompts.jsonl"
+        dataset.write(prompts, phase.prompts, self._renderer.prompt, k=setup.k)
+        service = Service(
+            states={state.id: state for state in phase.prompts},
+            evaluate=evaluate,
+            k=setup.k,
+            host=options.host or "127.0.0.1",
+            port=options.port,
+            check=setup.check,
+            charge=setup.charge,
+        )
+        async with service:
+            steps = Steps(
+                slots=service.slots,
+                size=phase.batch * setup.k,
+                scaled=options.scale_advantages,
+                updates=options.epochs * phase.batch // (options.minibatch or phase.batch),
+            )
+            agent = self._agent(phase, service)
+            launch = Launch(
+                command=self._command(phase, prompts, agent),
+                log=_run_folder(phase.folder) / "logs" / f"openrlhf-phase-{phase.number}.log",
+                mark=str(phase.folder),
+                secrets=(service.token,),
+                on_line=lambda line: self._heard(line, steps, service),
+                environ=devices(setup),
+            )
+            setup.progress(f"starting OpenRLHF for {phase.rounds} steps (log: {launch.log})")
+            try:
+                await launch.run(
+                    limits=Limits(start_s=options.start_timeout_s, stall_s=options.stall_timeout_s),
+                    seen=service.alive,
+                    failed=service.failed,
+                )
+            finally:
+                agent.with_name("connection.json").unlink(missing_ok=True)
+        if not (phase.export / "config.json").is_file():
+            raise OptimizerError(
+                f"OpenRLHF ended without writing a model to {phase.export}; see {launch.log}"
+            )
+        return {
+            (slot.experience.state.id, slot.experience.candidate.index): slot.experience
+            for slot in service.slots
+        }
+
+    def _heard(self, line: str, steps: Steps, service: Service) -> None:
+        """Record a step as soon as the trainer reports it; stop it when its figures are not finite."""
+        said = spoken(line)
+        if said is None:
+            return
+        number, update = said
+        if names := broken(update):
+            service.fail(
+                OptimizerError(
+                    f"step {number} of OpenRLHF gave {', '.join(names)} that are not finite: its weights are of no "
+                    "use. Start a new run with a lower optimizer.openrlhf.learning_rate or max_grad_norm."
+                )
+            )
+            return
+        place, figures = steps.finished(number, update)
+        self._setup.record(place, figures)
+        self._setup.progress(
+            f"step {place + 1}: reward {figures['reward']:.3f}, parse rate {figures['parse_rate']:.2f}, "
+            f"{figures['response_tokens']:.0f} tokens"
+        )
+
+    async def _found(
+        self, phase: Phase, evaluate: Evaluate, slots: dict[tuple[str, int], Experience]
+    ) -> tuple[Experience, ...]:
+        """Give all experiences of the phase; those of an earlier launch come from the store."""
+        states = {state.id: state for state in phase.prompts}
+        experiences: list[Experience] = []
+        for state in states.values():
+            written = evaluate.recorded(state)
+            if len(written) < self._setup.k:
+                raise OptimizerError(
+                    f"OpenRLHF ended with {len(written)} of {self._setup.k} candidates for state {state.id}: "
+                    f"it skipped prompts. Remove {phase.folder} to train this phase again."
+                )
+            missing = [(state, each) for each in written if (state.id, each.index) not in slots]
+            known = [slots[state.id, each.index] for each in written if (state.id, each.index) in slots]
+            stored = list(await evaluate(missing)) if missing else []
+            experiences += sorted(known + stored, key=lambda found: found.candidate.index)
+        return tuple(experiences)
+
+    def _command(self, phase: Phase, prompts: Path, agent: Path) -> list[str]:
+        every = max(n for n in range(1, self._options.checkpoint_every + 1) if phase.rounds % n == 0)
+        logs = _run_folder(phase.folder) / "logs" / "tensorboard" / f"phase-{phase.number}"
+        flags = arguments.argv(
+            self._fitted,
+            evolve(self._options, checkpoint_every=every),  # so that the last step gets one
+            model=self._policy.model,
+            dataset=prompts,
+            states=len(phase.prompts),
+            batch=phase.batch,
+            agent=agent,
+            checkpoints=phase.trainer,
+            output=phase.export,
+            share=self._share(phase),
+            logs=logs if self._options.tensorboard else None,
+        )
+        return [self._options.interpreter, "-u", "-m", "openrlhf.cli.train_ppo_ray", *flags]
+
+    @property
+    def _fitted(self) -> OptimizerSetup:
+        """The setup with the lengths that the writer's context allows."""
+        return evolve(self._setup, max_prompt_tokens=self._renderer.max_prompt_tokens)
+
+    def _share(self, phase: Phase) -> tuple[float, float]:
+        phases = max(self._setup.phases, 1)
+        return phase.number / phases, (phase.number + 1) / phases
+
+    def _rate(self, phase: Phase) -> float:
+        """The learning rate that the phase begins with."""
+        return piece(self._share(phase), peak=self._options.learning_rate, warmup=self._options.warmup).rate
+
+    def _agent(self, phase: Phase, service: Service) -> Path:
+        """Put the agent where OpenRLHF loads it, with the address and the token beside it."""
+        folder = phase.folder / "agent"
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(_AGENT, folder / "agent.py")
+        connection = {"url": service.url, "token": service.token, "top_k": self._setup.top_k}
+        file = os.open(folder / "connection.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8") as out:
+            json.dump(connection, out)
+        return folder / "agent.py"
+
+    async def _stop_generator(self) -> None:
+        if self._generator is not None:
+            await self._generator.close()
+            self._generator = None
+
+
+def _run_folder(phase: Path) -> Path:
+    """The run's folder: the loop keeps phases in ``checkpoints/phase-N``."""
+    return phase.parent.parent

@@ -1,0 +1,71 @@
+"""What is said before anything is opened or paid: cost and pace by provider, and caps that can't be kept."""
+
+from types import ModuleType
+
+import pytest
+
+from wer import hookimpl, plugins
+from wer.configuration import resolve
+from wer.contracts import Provider
+from wer.errors import ConfigError
+from wer.loop.opening import Domain, check_names, concurrency
+from wer.records import Task
+from wer.reports.forecast import forecast
+
+TASK = Task(id="t", env="bfcl", domain="d", split="train", turns=("go",))
+DOMAIN = Domain(name="bfcl/d", env="bfcl", train=(TASK,), test=(TASK,))
+
+
+def never(rest):
+    raise AssertionError("a model was opened before the forecast")
+
+
+def found(provider):
+    module = ModuleType("mine")
+    module.wer_models = hookimpl(lambda: {"mine": provider})
+    return plugins.load(extra=[module])
+
+
+def config(**given):
+    return resolve(None, None, (), {"env": ["bfcl"], "executor": "mine/m", **given})
+
+
+def executor_usd(config, plugins):
+    return next(role.usd for role in forecast(config, [DOMAIN], plugins).roles if role.role == "executor")
+
+
+def test_a_model_that_runs_here_is_forecast_to_cost_nothing():
+    assert executor_usd(config(), found(Provider(never, cost="free"))) == 0.0
+
+
+@pytest.mark.parametrize("provider", [never, Provider(never, cost="unpriced")])
+def test_the_cost_of_a_model_is_unknown_until_it_has_a_price(provider):
+    priced = config(prices={"mine/m": [1.0, 2.0]})
+
+    assert executor_usd(config(), found(provider)) is None
+    assert executor_usd(priced, found(provider)) > 0
+
+
+def test_a_writer_that_is_a_folder_of_weights_costs_nothing():
+    ahead = forecast(config(writer="runs/one/merged"), [DOMAIN], found(never))
+
+    assert next(role.usd for role in ahead.roles if role.role == "writer") == 0.0
+
+
+def test_rollouts_at_a_time_are_what_the_provider_says_unless_configured():
+    provider = Provider(never, concurrency=3)
+
+    assert concurrency(config(), found(provider)) == 3
+    assert concurrency(config(concurrency=7), found(provider)) == 7
+
+
+def test_a_cap_on_money_is_refused_before_an_unpriced_model_is_opened():
+    capped = config(budget={"max_cost": 5.0})
+
+    with pytest.raises(ConfigError, match=r"the price of 'mine/m' is unknown\. Give it with --price mine/m="):
+        check_names(capped, found(Provider(never, cost="unpriced")))
+
+
+@pytest.mark.parametrize("cost", ["free", "reported"])
+def test_a_cap_on_money_is_kept_for_models_whose_cost_is_known(cost):
+    check_names(config(budget={"max_cost": 5.0}), found(Provider(never, cost=cost)))

@@ -1,0 +1,322 @@
+"""The optimizer over a stand-in for OpenRLHF: phases, resume, and the clear end of every fault."""
+
+import asyncio
+import json
+import os
+import signal
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+from support.openrlhf_cpu import make_policy
+from support.tiny_writer import setup, states
+
+from wer.errors import ConfigError, OptimizerError, PromptTooLong, SandboxError, WerError
+from wer.records import Candidate, Experience, RefinementState, Reward
+from wer_openrlhf import preflight, processes
+from wer_openrlhf.checkpoints import newest_tag
+from wer_openrlhf.optimizer import OpenRlhf
+
+STAND_IN = Path(__file__).parents[2] / "support" / "stand_in_openrlhf"
+
+
+class PaidByLetters:
+    """Pays for an ``a``; keeps what was written, as a run's store does."""
+
+    def __init__(self, fault: Exception | None = None, hold: asyncio.Event | None = None) -> None:
+        self.written: dict[tuple[str, int], Candidate] = {}
+        self.evaluated: list[tuple[str, int]] = []
+        self.fault = fault
+        self.hold = hold
+        self.eight = asyncio.Event()
+
+    def recorded(self, state: RefinementState) -> Sequence[Candidate]:
+        return [self.written[key] for key in sorted(self.written) if key[0] == state.id]
+
+    async def __call__(
+        self, proposals: Sequence[tuple[RefinementState, Candidate]], n: int | None = None
+    ) -> Sequence[Experience]:
+        found = []
+        for state, candidate in proposals:
+            self.written.setdefault((state.id, candidate.index), candidate)
+            self.evaluated.append((state.id, candidate.index))
+            if len(self.written) == 8:
+                self.eight.set()
+            if self.hold is not None and len(self.evaluated) > 6:
+                await self.hold.wait()
+            if self.fault is not None and len(self.evaluated) > 3:
+                raise self.fault
+            paid = candidate.text.count("a") / 8
+            reward = Reward(fmt=0.0, task=paid, len=0.0, total=paid / 3)
+            found.append(Experience(state=state, candidate=candidate, rollouts=(), reward=reward))
+        return found
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_policy(tmp_path_factory.mktemp("writer"))
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(STAND_IN))
+    monkeypatch.setattr(preflight, "check", lambda *_, **__: None)  # this Python has no OpenRLHF to look at
+
+
+def optimizer(writer: Path, *, options: Mapping[str, Any] | None = None, **changes: Any) -> OpenRlhf:
+    table = {"python": sys.executable, "batch": 2, **(options or {})}
+    made = setup(writer, max_prompt_tokens=8000, max_response_tokens=8, **changes)
+    return OpenRlhf(evolve(made, options=table))
+
+
+def phase(folder: Path, number: int = 0) -> Path:
+    return folder / "checkpoints" / f"phase-{number}"
+
+
+def log(folder: Path, number: int = 0) -> str:
+    return (folder / "logs" / f"openrlhf-phase-{number}.log").read_text("utf-8")
+
+
+async def test_a_phase_gives_every_state_its_candidates_and_leaves_an_ordinary_model_folder(writer, tmp_path):
+    evaluate = PaidByLetters()
+    trained = optimizer(writer)
+
+    outcome = await trained.run_phase(states(4), evaluate, phase(tmp_path))
+    trained.save(phase(tmp_path) / "policy")
+
+    groups = [(found.state.id, found.candidate.index) for found in outcome.experiences]
+    assert sorted(groups) == sorted((state.id, index) for state in states(4) for index in range(4))
+    assert (phase(tmp_path) / "policy" / "merged" / "config.json").is_file()
+    assert newest_tag(phase(tmp_path) / "policy" / "checkpoint") == "global_step2"
+
+
+async def test_each_step_is_recorded_when_the_trainer_reports_it(writer, tmp_path):
+    steps: dict[int, Mapping[str, float]] = {}
+    trained = optimizer(writer, record=steps.__setitem__)
+
+    outcome = await trained.run_phase(states(4), PaidByLetters(), phase(tmp_path))
+
+    assert list(steps) == [0, 1]
+    assert {row["loss"] for row in steps.values()} == {0.25}
+    assert {row["states"] for row in steps.values()} == {2.0}
+    mean = sum(found.reward.total for found in outcome.experiences) / len(outcome.experiences)
+    assert sum(row["reward"] for row in steps.values()) / 2 == pytest.approx(mean)
+
+
+async def test_states_that_do_not_fill_a_batch_are_written_for_twice(writer, tmp_path):
+    outcome = await optimizer(writer).run_phase(states(3), PaidByLetters(), phase(tmp_path))
+
+    counts = {state.id: 0 for state in states(3)}
+    for found in outcome.experiences:
+        counts[found.state.id] += 1
+    assert sorted(counts.values()) == [4, 4, 8]
+
+
+async def test_a_phase_that_was_trained_already_is_not_trained_again(writer, tmp_path):
+    evaluate = PaidByLetters()
+    first = await optimizer(writer).run_phase(states(2), evaluate, phase(tmp_path))
+
+    again = await optimizer(writer, options={"python": "/no/such/python"}).run_phase(
+        states(2), evaluate, phase(tmp_path)
+    )
+
+    assert again.experiences == first.experiences
+
+
+async def test_an_evaluations_own_error_ends_the_phase_and_the_trainer(writer, tmp_path):
+    fault = SandboxError("the sandbox died", cause="dead")
+
+    with pytest.raises(SandboxError) as raised:
+        await optimizer(writer).run_phase(states(4), PaidByLetters(fault), phase(tmp_path))
+
+    assert raised.value is fault
+    assert processes.marked(str(phase(tmp_path))) == []
+
+
+async def test_a_trainer_that_dies_is_an_error_with_its_last_words_and_without_the_token(
+    writer, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("STAND_IN", "dies half-way")
+
+    with pytest.raises(OptimizerError, match=r"exit status 3") as raised:
+        await optimizer(writer).run_phase(states(4), PaidByLetters(), phase(tmp_path))
+
+    assert '"token": "[secret]"' in log(tmp_path)
+    assert '"token": "[secret]"' in str(raised.value)
+    assert not (phase(tmp_path) / "agent" / "connection.json").exists()
+
+
+async def test_a_phase_goes_on_from_its_checkpoint_and_writes_nothing_twice(writer, tmp_path, monkeypatch):
+    evaluate = PaidByLetters()
+    monkeypatch.setenv("STAND_IN", "dies half-way")
+    with pytest.raises(OptimizerError):
+        await optimizer(writer).run_phase(states(4), evaluate, phase(tmp_path))
+    before = dict(evaluate.written)
+
+    monkeypatch.setenv("STAND_IN", "")
+    steps: dict[int, Mapping[str, float]] = {}
+    outcome = await optimizer(writer, record=steps.__setitem__).run_phase(
+        states(4), evaluate, phase(tmp_path)
+    )
+
+    assert len(before) == 8
+    assert len(evaluate.written) == len(outcome.experiences) == 16
+    assert before.items() <= evaluate.written.items()
+    assert list(steps) == [1]
+
+
+async def test_candidates_written_after_the_checkpoint_are_learnt_from_as_they_are(writer, tmp_path):
+    evaluate = PaidByLetters(hold=asyncio.Event())  # six are rewarded, the others wait for ever
+    task = asyncio.create_task(optimizer(writer).run_phase(states(2), evaluate, phase(tmp_path)))
+    await evaluate.eight.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    before = dict(evaluate.written)
+
+    evaluate.hold = None
+    outcome = await optimizer(writer).run_phase(states(2), evaluate, phase(tmp_path))
+
+    assert {
+        (found.state.id, found.candidate.index): found.candidate for found in outcome.experiences
+    } == before
+
+
+async def test_cancelling_ends_every_process_of_the_launch(writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STAND_IN", "hangs after 1")
+    evaluate = PaidByLetters()
+    task = asyncio.create_task(optimizer(writer).run_phase(states(4), evaluate, phase(tmp_path)))
+    await evaluate.eight.wait()
+    running = processes.marked(str(phase(tmp_path)))
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert running
+    assert processes.marked(str(phase(tmp_path))) == []
+
+
+async def test_what_a_killed_driver_left_behind_is_ended_before_the_next_launch(writer, tmp_path):
+    left = await asyncio.create_subprocess_exec(
+        "sleep",
+        "3600",
+        env={**os.environ, processes.MARK: str(phase(tmp_path).resolve())},
+        start_new_session=True,
+    )
+
+    await optimizer(writer).run_phase(states(2), PaidByLetters(), phase(tmp_path))
+
+    assert await left.wait() == -signal.SIGTERM
+
+
+async def test_a_trainer_that_asks_for_nothing_in_time_is_ended_and_the_silent_actors_are_named(
+    writer, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("STAND_IN", "never starts")
+
+    with pytest.raises(OptimizerError, match=r"no word from: PolicyModelActor, RolloutRayActor") as raised:
+        await optimizer(writer, options={"start_timeout_s": 3.0}).run_phase(
+            states(2), PaidByLetters(), phase(tmp_path)
+        )
+
+    assert "waiting for a GPU" in str(raised.value)
+    assert processes.marked(str(phase(tmp_path))) == []
+
+
+async def test_a_trainer_that_falls_silent_is_ended(writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STAND_IN", "hangs after 1")
+
+    with pytest.raises(OptimizerError, match="no sign of life"):
+        await optimizer(writer, options={"stall_timeout_s": 1.0}).run_phase(
+            states(4), PaidByLetters(), phase(tmp_path)
+        )
+
+
+async def test_a_dead_actor_is_named(writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STAND_IN", "dead actor")
+
+    with pytest.raises(OptimizerError, match="dead Ray actors: PolicyModelActor"):
+        await optimizer(writer).run_phase(states(2), PaidByLetters(), phase(tmp_path))
+
+
+async def test_a_loss_that_is_not_a_number_stops_the_training(writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STAND_IN", "no number")
+
+    with pytest.raises(OptimizerError, match="loss that are not finite"):
+        await optimizer(writer).run_phase(states(4), PaidByLetters(), phase(tmp_path))
+
+
+async def test_a_completion_without_a_token_stops_the_training(writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STAND_IN", "mute")
+
+    with pytest.raises(OptimizerError, match="without a single token"):
+        await optimizer(writer).run_phase(states(2), PaidByLetters(), phase(tmp_path))
+
+
+async def test_the_agents_way_back_is_readable_by_this_user_alone(writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STAND_IN", "hangs after 1")
+    evaluate = PaidByLetters()
+    task = asyncio.create_task(optimizer(writer).run_phase(states(4), evaluate, phase(tmp_path)))
+    await evaluate.eight.wait()
+
+    file = phase(tmp_path) / "agent" / "connection.json"
+    mode, token = stat.S_IMODE(file.stat().st_mode), json.loads(file.read_text("utf-8"))["token"]
+    seen = [
+        (Path("/proc") / str(pid) / part).read_bytes()
+        for pid in processes.marked(str(phase(tmp_path)))
+        for part in ("cmdline", "environ")
+    ]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert mode == 0o600
+    assert seen and not any(token.encode() in text for text in seen)
+
+
+async def test_keys_of_other_services_are_not_handed_to_the_trainer(writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STAND_IN", "hangs after 1")
+    monkeypatch.setenv("SOME_API_KEY", "sk-secret")
+    evaluate = PaidByLetters()
+    task = asyncio.create_task(optimizer(writer).run_phase(states(4), evaluate, phase(tmp_path)))
+    await evaluate.eight.wait()
+
+    (pid,) = processes.marked(str(phase(tmp_path)))
+    environment = (Path("/proc") / str(pid) / "environ").read_bytes()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert b"sk-secret" not in environment
+
+
+async def test_a_python_that_does_not_exist_is_named(writer, tmp_path):
+    with pytest.raises(OptimizerError, match=r"'/no/such/python'.*optimizer.openrlhf.python"):
+        await optimizer(writer, options={"python": "/no/such/python"}).run_phase(
+            states(2), PaidByLetters(), phase(tmp_path)
+        )
+
+
+async def test_a_seed_state_that_does_not_fit_is_refused_before_the_launch(writer, tmp_path):
+    small = optimizer(writer)
+    small._setup = evolve(small._setup, max_prompt_tokens=10)
+
+    with pytest.raises(PromptTooLong):
+        await small.run_phase(states(2), PaidByLetters(), phase(tmp_path))
+
+    assert not phase(tmp_path).exists()
+
+
+def test_a_group_of_one_is_refused(writer):
+    with pytest.raises(ConfigError, match=r"training.k is 1"):
+        optimizer(writer, k=1)
+
+
+def test_a_policy_that_is_not_there_cannot_be_loaded(writer, tmp_path):
+    with pytest.raises(WerError, match=r"expected merged/config\.json"):
+        optimizer(writer).load(tmp_path)
