@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wer.arguments import objection
 from wer.contracts import Episode
 from wer.records import Answer, End, Evidence, Observation, Task, ToolCall, Turn, TurnEvidence
-from wer_bfcl.arguments import objection
 
 STEPS_PER_TURN = 21
 """Steps with calls in one turn. The official limit is 20, tested after the step as ``count > 20``."""

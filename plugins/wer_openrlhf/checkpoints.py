@@ -111,6 +111,14 @@ async def carry(policy: Policy, trainer: Path, *, python: str, rate: float) -> N
         )
 
 
+def keep_newest(checkpoints: Path) -> None:
+    """Remove all checkpoints but the last."""
+    newest = newest_tag(checkpoints)
+    for folder in checkpoints.iterdir() if newest else ():
+        if folder.is_dir() and folder.name != newest:
+            drop(folder)
+
+
 def drop(folder: Path) -> None:
     """Remove a folder that nothing needs any more."""
     shutil.rmtree(folder, ignore_errors=True)

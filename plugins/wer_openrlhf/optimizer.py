@@ -8,64 +8,27 @@ import os
 import shutil
 from collections.abc import Sequence
 from functools import cached_property, partial
-from itertools import cycle, islice
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from wer.configuration import structure
 from wer.contracts import Evaluate, OptimizerSetup
 from wer.errors import ConfigError, OptimizerError, PromptTooLong
-from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, derive_seed
+from wer.records import Candidate, Experience, PhaseOutcome, RefinementState
 from wer.writing import unwritten
 from wer_openrlhf import arguments, dataset, preflight
-from wer_openrlhf.checkpoints import Policy, actor_folder, carry, drop, newest_tag, step_of
+from wer_openrlhf.checkpoints import Policy, actor_folder, carry, drop, keep_newest, newest_tag, step_of
 from wer_openrlhf.generating import Generator
 from wer_openrlhf.launching import Launch, Limits, devices
 from wer_openrlhf.options import OpenRlhfOptions
+from wer_openrlhf.phases import Phase, plan
 from wer_openrlhf.rendering import Renderer
 from wer_openrlhf.schedule import piece
 from wer_openrlhf.service import Service
 from wer_openrlhf.steps import Steps, broken, spoken, write_marker
 
 _AGENT = Path(__file__).with_name("agent.py")
-
-
-@frozen(kw_only=True)
-class Phase:
-    """One phase's plan and places.
-
-    Attributes:
-        number: From 0.
-        prompts: The states in the order of the prompts, filled up to whole batches.
-        batch: Prompts a batch.
-        folder: Of the phase.
-    """
-
-    number: int
-    prompts: tuple[RefinementState, ...]
-    batch: int
-    folder: Path
-
-    @property
-    def trainer(self) -> Path:
-        """OpenRLHF's checkpoints."""
-        return self.folder / "trainer"
-
-    @property
-    def export(self) -> Path:
-        """The model folder that OpenRLHF writes at the end."""
-        return self.folder / "export"
-
-    @property
-    def marker(self) -> Path:
-        """There once the launch has come to its end."""
-        return self.folder / "trained.json"
-
-    @property
-    def rounds(self) -> int:
-        """Steps that the trainer makes."""
-        return len(self.prompts) // self.batch
 
 
 class OpenRlhf:
@@ -118,6 +81,7 @@ class OpenRlhf:
             await self._begin(phase)
             slots = await self._train(phase, evaluate)
             write_marker(phase.marker, {"step": step_of(newest_tag(actor_folder(phase.trainer)))})
+            keep_newest(actor_folder(phase.trainer))
         self._policy = Policy(model=str(phase.export), checkpoint=actor_folder(phase.trainer))
         return PhaseOutcome(experiences=await self._found(phase, evaluate, slots))
 
@@ -182,20 +146,18 @@ class OpenRlhf:
                 f"none of the phase's {len(states)} states fits {self._renderer.max_prompt_tokens:,} prompt tokens. "
                 "Raise training.max_prompt_tokens if the writer's context allows it."
             )
-        order = sorted(fitting, key=lambda state: derive_seed(self._setup.seed, "order", state.id))
-        unit = self._options.unit(self._setup.k)
-        batch = min(self._options.batch, -(-len(order) // unit) * unit)
-        missing = -len(order) % batch
-        if missing:
-            self._setup.progress(
-                f"{len(order)} states do not fill batches of {batch}: {missing} groups more are written for some"
-            )
-        return Phase(
-            number=states[0].phase,
-            prompts=(*order, *islice(cycle(order), missing)),
-            batch=batch,
-            folder=folder.resolve(),
+        phase = plan(
+            fitting,
+            folder=folder,
+            batch=self._options.batch,
+            unit=self._options.unit(self._setup.k),
+            seed=self._setup.seed,
         )
+        if more := len(phase.prompts) - len(fitting):
+            self._setup.progress(
+                f"{len(fitting)} states do not fill batches of {phase.batch}: {more} groups more are written for some"
+            )
+        return phase
 
     async def _begin(self, phase: Phase) -> None:
         """Check everything, and put a new phase's files in place."""
@@ -238,7 +200,7 @@ class OpenRlhf:
             agent = self._agent(phase, service)
             launch = Launch(
                 command=self._command(phase, prompts, agent),
-                log=_run_folder(phase.folder) / "logs" / f"openrlhf-phase-{phase.number}.log",
+                log=phase.logs / f"openrlhf-phase-{phase.number}.log",
                 mark=str(phase.folder),
                 secrets=(service.token,),
                 on_line=lambda line: self._heard(line, steps, service),
@@ -253,6 +215,8 @@ class OpenRlhf:
                 )
             finally:
                 agent.with_name("connection.json").unlink(missing_ok=True)
+        for place, figures in steps.unreported(phase.rounds):
+            setup.record(place, figures)
         if not (phase.export / "config.json").is_file():
             raise OptimizerError(
                 f"OpenRLHF ended without writing a model to {phase.export}; see {launch.log}"
@@ -303,11 +267,10 @@ class OpenRlhf:
         return tuple(experiences)
 
     def _command(self, phase: Phase, prompts: Path, agent: Path) -> list[str]:
-        every = max(n for n in range(1, self._options.checkpoint_every + 1) if phase.rounds % n == 0)
-        logs = _run_folder(phase.folder) / "logs" / "tensorboard" / f"phase-{phase.number}"
+        logs = phase.logs / "tensorboard" / f"phase-{phase.number}"
         flags = arguments.argv(
             self._fitted,
-            evolve(self._options, checkpoint_every=every),  # so that the last step gets one
+            evolve(self._options, checkpoint_every=phase.checkpoint_every(self._options.checkpoint_every)),
             model=self._policy.model,
             dataset=prompts,
             states=len(phase.prompts),
@@ -315,7 +278,7 @@ class OpenRlhf:
             agent=agent,
             checkpoints=phase.trainer,
             output=phase.export,
-            share=self._share(phase),
+            share=phase.share(self._setup.phases),
             logs=logs if self._options.tensorboard else None,
         )
         return [self._options.interpreter, "-u", "-m", "openrlhf.cli.train_ppo_ray", *flags]
@@ -325,13 +288,11 @@ class OpenRlhf:
         """The setup with the lengths that the writer's context allows."""
         return evolve(self._setup, max_prompt_tokens=self._renderer.max_prompt_tokens)
 
-    def _share(self, phase: Phase) -> tuple[float, float]:
-        phases = max(self._setup.phases, 1)
-        return phase.number / phases, (phase.number + 1) / phases
-
     def _rate(self, phase: Phase) -> float:
         """The learning rate that the phase begins with."""
-        return piece(self._share(phase), peak=self._options.learning_rate, warmup=self._options.warmup).rate
+        return piece(
+            phase.share(self._setup.phases), peak=self._options.learning_rate, warmup=self._options.warmup
+        ).rate
 
     def _agent(self, phase: Phase, service: Service) -> Path:
         """Put the agent where OpenRLHF loads it, with the address and the token beside it."""
@@ -348,8 +309,3 @@ class OpenRlhf:
         if self._generator is not None:
             await self._generator.close()
             self._generator = None
-
-
-def _run_folder(phase: Path) -> Path:
-    """The run's folder: the loop keeps phases in ``checkpoints/phase-N``."""
-    return phase.parent.parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import define, field
@@ -60,21 +60,30 @@ class Steps:
 
     def finished(self, number: int, update: Mapping[str, float]) -> tuple[int, dict[str, float]]:
         """Give the step's place in the phase, from 0, and all of its figures."""
+        return number - 1, {**self._next(), **update}
+
+    def unreported(self, rounds: int) -> Iterator[tuple[int, dict[str, float]]]:
+        """Give the last steps of a phase of so many when their lines were lost at the trainer's end."""
+        left = (len(self.slots) - self._consumed) // self.size
+        for place in range(rounds - left, rounds):
+            yield place, self._next()
+
+    def _next(self) -> dict[str, float]:
+        """Describe the candidates of the next step."""
         slots = self.slots[self._consumed : self._consumed + self.size]
         self._consumed += len(slots)
         groups: dict[str, list[Experience]] = {}
         for slot in slots:
             groups.setdefault(slot.experience.state.id, []).append(slot.experience)
         began = min((slot.claimed for slot in slots), default=0.0)
+        arrived = min((slot.written for slot in slots), default=0.0)
         written = max((slot.written for slot in slots), default=0.0)
         executed = max((slot.rewarded for slot in slots), default=0.0)
-        arrived = min((slot.written for slot in slots), default=0.0)
-        return number - 1, {
+        return {
             **describe(list(groups.values()), scaled=self.scaled),
             "generation_s": written - began,
             "rollouts_s": executed - arrived,
             "steps": float(self.updates),
-            **update,
         }
 
 

@@ -245,7 +245,14 @@ def test_one_rollout_a_candidate_is_fine_when_nothing_is_retained():
     seed=st.integers(0, 2**31),
     executor=WORD,
     warmth=st.floats(0, 2, allow_nan=False),
-    free=st.dictionaries(WORD, st.one_of(st.integers(-9, 9), st.text(), st.booleans())),
+    free=st.dictionaries(
+        WORD,
+        st.one_of(
+            st.integers(-9, 9),
+            st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+            st.booleans(),
+        ),
+    ),
     env=st.lists(WORD, min_size=1, max_size=3),
 )
 def test_a_written_configuration_reads_back_equal(seed, executor, warmth, free, env):

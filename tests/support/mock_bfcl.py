@@ -50,12 +50,12 @@ def player(environment: Environment) -> Any:
         system = next((m["content"] for m in body["messages"] if m["role"] == "system"), "")
         if "<skill>" in system:
             learnt = "# Failure" in body["messages"][-1]["content"] or GOOD in body["messages"][-1]["content"]
-            return _reply({"role": "assistant", "content": _skill(GOOD if learnt else DRAFT)}, "stop")
+            return reply({"role": "assistant", "content": _skill(GOOD if learnt else DRAFT)}, "stop")
         able = GOOD in system or (DRAFT in system and body["seed"] % 2 == 0)
         last = body["messages"][-1]
         wanted = references.get(last["content"], []) if last["role"] == "user" and able else []
         if not wanted:
-            return _reply({"role": "assistant", "content": "Done."}, "stop")
+            return reply({"role": "assistant", "content": "Done."}, "stop")
         calls = [
             {
                 "id": f"c{i}",
@@ -64,12 +64,12 @@ def player(environment: Environment) -> Any:
             }
             for i, call in enumerate(wanted)
         ]
-        return _reply({"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls")
+        return reply({"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls")
 
     return act
 
 
-def _reply(message: Mapping[str, Any], finish: str) -> web.StreamResponse:
+def reply(message: Mapping[str, Any], finish: str) -> web.StreamResponse:
     return web.json_response(
         {
             "choices": [{"index": 0, "message": message, "finish_reason": finish}],

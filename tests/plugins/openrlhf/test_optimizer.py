@@ -92,6 +92,9 @@ async def test_a_phase_gives_every_state_its_candidates_and_leaves_an_ordinary_m
     assert sorted(groups) == sorted((state.id, index) for state in states(4) for index in range(4))
     assert (phase(tmp_path) / "policy" / "merged" / "config.json").is_file()
     assert newest_tag(phase(tmp_path) / "policy" / "checkpoint") == "global_step2"
+    assert {path.name for path in (phase(tmp_path) / "trainer" / "_actor").iterdir() if path.is_dir()} == {
+        "global_step2"
+    }
 
 
 async def test_each_step_is_recorded_when_the_trainer_reports_it(writer, tmp_path):
@@ -105,6 +108,18 @@ async def test_each_step_is_recorded_when_the_trainer_reports_it(writer, tmp_pat
     assert {row["states"] for row in steps.values()} == {2.0}
     mean = sum(found.reward.total for found in outcome.experiences) / len(outcome.experiences)
     assert sum(row["reward"] for row in steps.values()) / 2 == pytest.approx(mean)
+
+
+async def test_a_step_whose_line_was_lost_is_recorded_by_what_its_candidates_earned(
+    writer, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("STAND_IN", "silent")
+    steps: dict[int, Mapping[str, float]] = {}
+
+    await optimizer(writer, record=steps.__setitem__).run_phase(states(4), PaidByLetters(), phase(tmp_path))
+
+    assert list(steps) == [0, 1]
+    assert all(row["states"] == 2.0 and "loss" not in row for row in steps.values())
 
 
 async def test_states_that_do_not_fill_a_batch_are_written_for_twice(writer, tmp_path):

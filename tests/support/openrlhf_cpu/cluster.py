@@ -53,6 +53,7 @@ def pretend_gpus(count: int, *, cpus: int = 8) -> Iterator[Cluster]:
     with log.open("wb") as output:
         head = subprocess.Popen(
             [
+                *("setpriv", "--pdeathsig", "TERM"),  # nor does it outlive a test that is killed
                 *(str(Path(python()).with_name("ray")), "start", "--head", "--block"),
                 *("--node-ip-address=127.0.0.1", f"--port={cluster.address.partition(':')[2]}"),
                 *(f"--num-gpus={count}", f"--num-cpus={cpus}", "--object-store-memory=300000000"),

@@ -76,9 +76,8 @@ def train(given):
         assert all(answer["reward"] == answer["scores"] for answer in answers)
         step += 1
         loss = "nan" if mood == "no number" else "0.25"
-        print(
-            f"\x1b[36m(PPOTrainer pid=1)\x1b[0m INFO Global step {step}: {{'policy_loss': {loss}, 'actor_lr': 1e-06}}"
-        )
+        said = f"Global step {step}: {{'policy_loss': {loss}, 'actor_lr': 1e-06}}"
+        print("" if mood == "silent" else f"\x1b[36m(PPOTrainer pid=1)\x1b[0m INFO {said}")
         tag = checkpoints / f"global_step{step}"
         tag.mkdir(parents=True, exist_ok=True)
         (tag / "place.json").write_text(json.dumps({"step": step, "done": start + batch}))

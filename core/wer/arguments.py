@@ -1,4 +1,4 @@
-"""Which arguments can be sent to a tool at all; the others are answered with an observation."""
+"""Which arguments can be sent into a sandbox at all; an environment answers the others with an observation."""
 
 from __future__ import annotations
 
