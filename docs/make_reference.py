@@ -13,6 +13,7 @@ from wer import measures
 from wer.configuration import RunConfig, presets
 from wer_bfcl.environment import BfclOptions
 from wer_grpo.options import GrpoOptions
+from wer_openrlhf.options import OpenRlhfOptions
 from wer_ray.options import RayOptions
 from wer_tensorboard.options import TensorBoardOptions
 from wer_toolagent.options import ToolAgentOptions
@@ -23,6 +24,7 @@ _PLUGINS = {
     "runner_options": RayOptions,
     "environment.bfcl": BfclOptions,
     "optimizer.grpo": GrpoOptions,
+    "optimizer.openrlhf": OpenRlhfOptions,
     "tracking.tensorboard": TensorBoardOptions,
     "tracking.wandb": WandbOptions,
 }

@@ -152,7 +152,10 @@ def _place(address: str, name: str) -> str:
 
 
 def _silence(*_: object, **__: object) -> None:
-    """In the place of the function with which Ray prints the cluster's errors into our output."""
+    """In the place of the private function with which Ray prints the cluster's errors, for want of a public switch.
+
+    ``log_to_driver=False`` silences what workers print, not what Ray itself reports.
+    """
 
 
 def _probe(address: str) -> None:

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from attrs import Attribute, field, frozen
-
-
-def _at_least(minimum: float) -> Any:
-    def check(_: Any, attribute: Attribute[Any], value: float) -> None:
-        if not value >= minimum:
-            raise ValueError(f"{attribute.name} must be at least {minimum}, got {value!r}")
-
-    return check
+from attrs import field, frozen
+from attrs.validators import ge
 
 
 @frozen(kw_only=True)
@@ -31,9 +22,9 @@ class RayOptions:
         start_timeout_s: Seconds for a worker to open its executor and sandbox.
     """
 
-    workers_per_node: int = field(default=1, validator=_at_least(1))
-    cpus: float = field(default=0.0, validator=_at_least(0))
-    gpus: float = field(default=0.0, validator=_at_least(0))
+    workers_per_node: int = field(default=1, validator=ge(1))
+    cpus: float = field(default=0.0, validator=ge(0))
+    gpus: float = field(default=0.0, validator=ge(0))
     resource: str = ""
     forward: tuple[str, ...] = ()
-    start_timeout_s: float = field(default=600.0, validator=_at_least(1))
+    start_timeout_s: float = field(default=600.0, validator=ge(1))

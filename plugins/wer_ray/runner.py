@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -62,8 +63,8 @@ class RayRunner:
         """
         self._environ = _forwarded(self._options.forward)
         self._cluster.join()
-        for problem in await self._staff():
-            raise problem
+        if problems := await self._staff():
+            raise problems[0]
         if not self._hands:
             wanted = f" with the resource {self._options.resource!r}" if self._options.resource else ""
             raise ConfigError(
@@ -200,11 +201,9 @@ class RayRunner:
     async def _keep_staffing(self) -> None:
         """Fill vacancies as they come, and look for new nodes now and then."""
         while True:
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_HEARTBEAT_S):
                     await self._vacant.wait()
-            except TimeoutError:
-                pass
             self._vacant.clear()
             for problem in await self._staff():
                 self._setup.say(f"a Ray worker is missing: {problem}")

@@ -19,7 +19,7 @@ from wer.codec import from_json, to_json
 from wer.configuration import from_toml
 from wer.errors import WerError
 from wer.loop.local import LocalRunner
-from wer.loop.opening import workplace
+from wer.loop.workplace import workplace
 from wer.records import Task, Unit, Usage
 from wer_ray.answers import Answer, Hello, failure_of, write
 

@@ -41,7 +41,7 @@ def wer(monkeypatch, capfd, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run", "--env", "bfvl", "--executor", "local/x"], "no environment named 'bfvl' (installed: bfcl)"),
+        (["run", "--env", "bfvl", "--executor", "local/x"], "no environment named 'bfvl' (installed: bfcl, tau2)"),
         ([*RUN, "--backend", "grop"], "no optimizer named 'grop'"),
         ([*RUN, "--preset", "cup"], "did you mean 'cpu'"),
         ([*RUN, "--set", "trainign.k=4"], "did you mean 'training'"),

@@ -8,7 +8,9 @@ from wer import hookimpl, plugins
 from wer.configuration import resolve
 from wer.contracts import Provider
 from wer.errors import ConfigError
-from wer.loop.opening import Domain, check_names, concurrency
+from wer.loop.checking import check_names
+from wer.loop.domains import Domain
+from wer.loop.roles import concurrency
 from wer.records import Task
 from wer.reports.forecast import forecast
 

@@ -48,7 +48,7 @@ def test_unknown_verifier_error_lists_the_installed_ones():
 
     with pytest.raises(
         PluginError,
-        match=r"no verifier named 'state_wach' \(installed: .*state_watch\); did you mean 'state_watch'\? "
+        match=r"no verifier named 'state_wach' \(installed: .*state_watch.*\); did you mean 'state_watch'\? "
         r"Check the spelling in wer\.toml, or install the plugin that offers it\.",
     ):
         found.verifiers.make("state_wach")

@@ -15,7 +15,7 @@ from wer.cli.export import export
 from wer.cli.options import Settings
 from wer.configuration import from_toml, resolve, to_toml
 from wer.errors import PluginError, WerError
-from wer.loop.opening import check_names
+from wer.loop.checking import check_names
 from wer.loop.recording import Recorder
 from wer.redaction import redacted
 from wer.reports.reporting import print_report

@@ -7,7 +7,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from wer.configuration import RunConfig
-from wer.loop.opening import check_names, concurrency, domains, environments
+from wer.loop.checking import check_names
+from wer.loop.domains import domains, environments
+from wer.loop.roles import concurrency
 from wer.plugins import Plugins
 from wer.reports.forecast import ASSUMPTIONS, Forecast, Plan, forecast
 from wer.reports.statistics import smallest_detectable_difference

@@ -13,7 +13,9 @@ from wer import folders
 from wer.configuration import RunConfig
 from wer.display import Display
 from wer.errors import WerError
-from wer.loop.opening import Run, check_names, fetch_models, opened
+from wer.loop.checking import check_names
+from wer.loop.opening import Run, opened
+from wer.loop.roles import fetch_models
 from wer.plugins import Plugins
 from wer.store import Store
 

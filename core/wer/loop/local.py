@@ -12,6 +12,9 @@ from attrs import field, frozen
 from wer.contracts import Environment, Executor, Model, Pool, Verifier
 from wer.records import Evidence, Json, Task, Trajectory, Unit
 
+LOCAL = "local"
+"""Its name in the configuration; no plugin offers it."""
+
 
 @frozen(kw_only=True)
 class World:

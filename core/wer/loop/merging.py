@@ -8,7 +8,9 @@ from attrs import evolve, frozen
 
 from wer.configuration import MergeConfig
 from wer.contracts import Model
-from wer.loop.opening import Domain, Run
+from wer.loop.domains import Domain
+from wer.loop.opening import Run
+from wer.loop.roles import specs
 from wer.loop.seeding import Scanned
 from wer.records import NO_SKILL, Sampling, Skill, content_hash, derive_seed
 from wer.skills import slug
@@ -95,7 +97,7 @@ async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: 
         )
 
     merger = Merger(
-        model=run.role("merger", run.config.merge_writer or run.config.writer or run.config.executor),
+        model=run.role("merger", specs(run.config)["merge_writer"]),
         store=run.store,
         settings=run.config.merge,
         seed=run.config.seed,

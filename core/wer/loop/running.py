@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from wer.contracts import Optimizer
+from wer.loop.domains import Domain
 from wer.loop.measuring import measure
 from wer.loop.merging import merge
-from wer.loop.opening import Domain, Run
+from wer.loop.opening import Run
 from wer.loop.refining import refine
 from wer.loop.seeding import Scanned, demand_signal, first_states, given_seed, scan, seed_skills
 from wer.loop.training import train

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from wer.contracts import Model
 from wer.errors import WerError
 from wer.loop.opening import Run
+from wer.loop.roles import specs
 from wer.loop.rollouts import Unit, seeds_of
 from wer.records import NO_SKILL, RefinementState, Rollout, Sampling, Skill, Task, content_hash, derive_seed
 from wer.retention import matched_pair, mixedness
@@ -53,7 +54,7 @@ async def seed_skills(run: Run, tasks: Sequence[Task]) -> Mapping[str, Skill]:
     given = given_seed(run)
     if given is not None:
         return {task.key: given for task in tasks}
-    spec = run.config.seed_writer or run.config.writer or run.config.executor
+    spec = specs(run.config)["seed_writer"]
     model = run.role("seed writer", spec)
     run.display.stage(f"seed skills by {spec}", len(tasks), unit="drafts")
     drafts = await together(_draft(run, model, task) for task in tasks)

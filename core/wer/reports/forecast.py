@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from wer.configuration import RunConfig
+from wer.loop.domains import Domain
 from wer.loop.ledger import priced
-from wer.loop.opening import Domain
 from wer.plugins import Plugins
 from wer.records import Split, Task, Usage
 from wer.tooldocs import document
@@ -143,7 +143,9 @@ def forecast(
     acted = [*(train if plan.scans else ()), *(measured if plan.conditions else ())]
     steps = 1 if config.executor_options.get("mode") == "plan" else _STEPS_A_TURN
     calls = rollouts * _mean([_turns(task) for task in acted]) * steps
-    open_ended = {task.key for domain in domains if "user" in domain.roles for task in domain.train + domain.test}
+    open_ended = {
+        task.key for domain in domains if "user" in domain.roles for task in domain.train + domain.test
+    }
     replies = rollouts * _mean([_turns(task) * (task.key in open_ended) for task in acted])
     if plan.conditions:  # the agent that does nothing hears one message a task
         replies += sum(task.key in open_ended for task in measured)

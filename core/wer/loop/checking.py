@@ -1,0 +1,48 @@
+"""Refuses what no installed plugin offers, before anything is built or paid."""
+
+from __future__ import annotations
+
+from wer.configuration import RunConfig
+from wer.errors import ConfigError
+from wer.loop.local import LOCAL
+from wer.loop.roles import specs
+from wer.plugins import Plugins
+from wer.weights import demand_weights
+
+
+def check_names(config: RunConfig, plugins: Plugins) -> None:
+    """Look up every name of the configuration.
+
+    Raises:
+        PluginError: With the nearest spelling and what is installed.
+        ConfigError: A writer that is named by a path is not there, or a price is unknown.
+    """
+    plugins.optimizers.check(config.backend)
+    plugins.executors.check(config.agent)
+    for spec in filter(None, (config.executor, config.seed_writer, config.merge_writer, config.user_model)):
+        plugins.check_model(spec)
+    demand_weights(config.writer or config.executor, plugins.models.names())
+    for name in config.environment:
+        plugins.environments.check(name)
+    for name in config.optimizer:
+        plugins.optimizers.check(name)
+    _check_prices(config, plugins)
+    if config.sandbox != "auto":
+        plugins.sandboxes.check(config.sandbox)
+    if config.runner != LOCAL:
+        plugins.runners.check(config.runner)
+    for name in config.tracking:
+        plugins.trackers.check(name)
+    if config.verifier:
+        plugins.verifiers.check(config.verifier)
+
+
+def _check_prices(config: RunConfig, plugins: Plugins) -> None:
+    """A cap in US dollars needs the price of every model."""
+    for spec in set(specs(config).values()) - {""}:
+        if config.budget.max_cost and spec not in config.prices and plugins.cost(spec) == "unpriced":
+            raise ConfigError(
+                f"--max-cost is set, and the price of {spec!r} is unknown. Give it with "
+                f"--price {spec}=PROMPT,COMPLETION (US dollars per million prompt and completion tokens), "
+                "or cap --max-tokens."
+            )
