@@ -15,6 +15,7 @@ from wer_bfcl.environment import BfclOptions
 from wer_grpo.options import GrpoOptions
 from wer_openrlhf.options import OpenRlhfOptions
 from wer_ray.options import RayOptions
+from wer_tau2.options import Tau2Options
 from wer_tensorboard.options import TensorBoardOptions
 from wer_toolagent.options import ToolAgentOptions
 from wer_wandb.options import WandbOptions
@@ -23,6 +24,7 @@ _PLUGINS = {
     "executor_options": ToolAgentOptions,
     "runner_options": RayOptions,
     "environment.bfcl": BfclOptions,
+    "environment.tau2": Tau2Options,
     "optimizer.grpo": GrpoOptions,
     "optimizer.openrlhf": OpenRlhfOptions,
     "tracking.tensorboard": TensorBoardOptions,
@@ -54,6 +56,12 @@ def _metrics() -> Iterator[str]:
     yield from _measures("The groups", measures.OF_GROUPS)
     yield from _measures("The update, by the backend", measures.OF_UPDATE)
     yield from _measures("The work", measures.OF_WORK)
+    yield from _measures("Of some backends", measures.OF_SOME)
+    yield "\n## Rows that lack something\n"
+    yield "A process that is killed between a checkpoint and the trainer's word of that step takes the figures of the"
+    yield "update and of the clock with it. Such a step gets its row at the end of the phase, after a resume, with the"
+    yield "first table alone, which the stored candidates give. A step that a resumed trainer makes again, from an older"
+    yield "checkpoint and on the same candidates, is recorded again: its rollouts are then 0."
 
 
 def _measures(heading: str, named: Mapping[str, str]) -> Iterator[str]:

@@ -52,7 +52,14 @@ OF_WORK: Mapping[str, str] = {
 }
 """Measures of the work: seconds by the backend, rollouts by the loop."""
 
-MEASURES: Mapping[str, str] = {**OF_GROUPS, **OF_UPDATE, **OF_WORK}
+OF_SOME: Mapping[str, str] = {
+    "kl_old": "mean over tokens of log pi_old - log pi, which is 0 at the first gradient step of a batch; by openrlhf",
+    "truncated": "share of candidates that were cut at training.max_response_tokens; by openrlhf",
+    "sync_s": "seconds in which the engines took over the new weights; by openrlhf",
+}
+"""Measures that one backend gives and another does not."""
+
+MEASURES: Mapping[str, str] = {**OF_GROUPS, **OF_UPDATE, **OF_WORK, **OF_SOME}
 """Every measure of a step with its meaning, in the order of reports."""
 
 _TERMS: Mapping[str, Callable[[Reward], float]] = {

@@ -187,35 +187,10 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
     """
     manager = pluggy.PluginManager(_GROUP)
     manager.add_hookspecs(hookspecs)
-    broken: dict[str, str] = {}
-    distributions: dict[str, str] = {}
-    for point in sorted(entry_points(group=_GROUP), key=lambda point: point.name):
-        if point.name in distributions:
-            raise PluginError(
-                f"{distributions[point.name]} and {_distribution(point)} both have a plugin named "
-                f"{point.name!r}. Uninstall one of them."
-            )
-        distributions[point.name] = _distribution(point)
-        try:
-            module = point.load()
-        except (Exception, SystemExit) as error:  # a plugin's own failure, whatever it is, stops only itself
-            broken[point.name] = f"{type(error).__name__}: {error}"
-        else:
-            _register(manager, module, point.name)
+    distributions, broken = _register_installed(manager)
     for plugin in extra:
         _register(manager, plugin, plugin.__name__)
     offers = {hook: _merged(manager, hook, broken) for hook in _KINDS}
-    rows = [*_rows(manager, offers, distributions)]
-    rows += [
-        Row(
-            plugin=name,
-            distribution=distributions.get(name, ""),
-            kind="",
-            name="",
-            status=f"broken: {reason}",
-        )
-        for name, reason in broken.items()
-    ]
 
     def registry(hook: str) -> Registry[Any]:
         return Registry(_KINDS[hook], offers[hook], broken, distributions)
@@ -231,8 +206,32 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
         trackers=registry("wer_trackers"),
         runners=registry("wer_runners"),
         broken=broken,
-        rows=tuple(rows),
+        rows=tuple(_rows(manager, offers, distributions, broken)),
     )
+
+
+def _register_installed(manager: pluggy.PluginManager) -> tuple[dict[str, str], dict[str, str]]:
+    """Import and register every installed plugin.
+
+    Returns:
+        By plugin: the package it comes from, and why it could not be loaded.
+    """
+    broken: dict[str, str] = {}
+    distributions: dict[str, str] = {}
+    for point in sorted(entry_points(group=_GROUP), key=lambda point: point.name):
+        if point.name in distributions:
+            raise PluginError(
+                f"{distributions[point.name]} and {_distribution(point)} both have a plugin named "
+                f"{point.name!r}. Uninstall one of them."
+            )
+        distributions[point.name] = _distribution(point)
+        try:
+            module = point.load()
+        except (Exception, SystemExit) as error:  # a plugin's own failure, whatever it is, stops only itself
+            broken[point.name] = f"{type(error).__name__}: {error}"
+        else:
+            _register(manager, module, point.name)
+    return distributions, broken
 
 
 def _register(manager: pluggy.PluginManager, plugin: ModuleType | type, name: str) -> None:
@@ -289,6 +288,7 @@ def _rows(
     manager: pluggy.PluginManager,
     offers: Mapping[str, Mapping[str, tuple[str, Any]]],
     distributions: Mapping[str, str],
+    broken: Mapping[str, str],
 ) -> Iterator[Row]:
     for hook, offered in offers.items():
         for name, (plugin, _) in sorted(offered.items()):
@@ -297,6 +297,14 @@ def _rows(
         for implementation in getattr(manager.hook, hook).get_hookimpls():
             plugin = implementation.plugin_name
             yield Row(plugin=plugin, distribution=distributions.get(plugin, ""), kind="observer", name=hook)
+    for plugin, reason in broken.items():
+        yield Row(
+            plugin=plugin,
+            distribution=distributions.get(plugin, ""),
+            kind="",
+            name="",
+            status=f"broken: {reason}",
+        )
 
 
 def _distribution(point: EntryPoint) -> str:

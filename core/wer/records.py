@@ -438,9 +438,15 @@ class PhaseOutcome:
 
     Attributes:
         experiences: Every scored candidate, in the order of the states.
+        step_size: Candidates that each update step learnt from, which were all written before
+            those of the next. The loop then describes the steps of which no row was recorded,
+            because the process died between an update and the word of it. 0: it does not.
+        scaled: Whether advantages were divided by the group's standard deviation.
     """
 
     experiences: tuple[Experience, ...]
+    step_size: int = 0
+    scaled: bool = False
 
 
 @frozen(kw_only=True)

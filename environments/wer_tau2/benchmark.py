@@ -57,6 +57,7 @@ def sandbox_spec() -> SandboxSpec:
         domain="wer_tau2_domain:domain",
         requirements=REQUIREMENTS,
         packages=("wer_tau2_domain",),
+        memory_bytes=2 << 30,  # an airline episode takes 30 MB once it is hashed, and many run at once
         environ={"PYTHONHASHSEED": "0", "TZ": "UTC"},
     )
 
@@ -159,7 +160,13 @@ def _describe(folders: Sequence[Path], draft: Path) -> None:
     environ = {"PYTHONPATH": os.pathsep.join(map(str, folders)), "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
     try:
         done = subprocess.run(
-            command, cwd=draft, env=environ, capture_output=True, text=True, timeout=_DESCRIBE_S, check=True
+            command,
+            cwd=draft,
+            env=environ,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=_DESCRIBE_S,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
         words = str(getattr(error, "stderr", "") or "")[-2000:]

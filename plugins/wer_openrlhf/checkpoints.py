@@ -16,6 +16,8 @@ from pathlib import Path
 from attrs import frozen
 
 from wer.errors import OptimizerError
+from wer_openrlhf import processes
+from wer_openrlhf.launching import environment
 
 _TURNOVER = Path(__file__).with_name("turnover.py")
 _ACTOR = "_actor"
@@ -67,7 +69,7 @@ def actor_folder(trainer: Path) -> Path:
 def newest_tag(checkpoints: Path) -> str | None:
     """Name the last complete checkpoint; DeepSpeed writes ``latest`` when all of it is on disk."""
     try:
-        return (checkpoints / "latest").read_text("utf-8").strip()
+        return (checkpoints / "latest").read_text("utf-8").strip() or None
     except FileNotFoundError:
         return None
 
@@ -95,7 +97,10 @@ async def carry(policy: Policy, trainer: Path, *, python: str, rate: float) -> N
         )
     command = [python, str(_TURNOVER), str(policy.checkpoint), str(actor_folder(trainer)), repr(rate)]
     process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        *processes.tied(command),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=environment({}),
     )
     try:
         said, _ = await process.communicate()
@@ -109,6 +114,36 @@ async def carry(policy: Policy, trainer: Path, *, python: str, rate: float) -> N
             f"the checkpoint in {policy.checkpoint} cannot be carried into the next phase:\n"
             + "\n".join(last)
         )
+
+
+def settle(checkpoints: Path) -> None:
+    """Make sense of what a trainer that was killed at any moment has left.
+
+    A checkpoint that was half written goes: OpenRLHF, which keeps the youngest folders, would
+    make room for the next one by removing the whole one before it. And DeepSpeed empties
+    ``latest`` before it writes a name, at a moment when all of that checkpoint is on disk.
+    """
+    latest = checkpoints / "latest"
+    folders = sorted(
+        (folder for folder in checkpoints.glob("*") if folder.is_dir()), key=lambda it: step_of(it.name)
+    )
+    tag = newest_tag(checkpoints)
+    if tag is None and latest.is_file() and folders:
+        tag = folders[-1].name
+        write_whole(latest, tag)
+    if tag is None or not (checkpoints / tag).is_dir():
+        latest.unlink(missing_ok=True)
+        tag = None
+    for folder in folders:
+        if tag is None or step_of(folder.name) > step_of(tag):
+            drop(folder)
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a small file so that it is there entirely or not at all."""
+    part = file.with_name(f".{file.name}")
+    part.write_text(text, "utf-8")
+    part.replace(file)
 
 
 def keep_newest(checkpoints: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from wer.tables import nearest
@@ -92,11 +93,13 @@ REFUSED: dict[str, str] = {
     "--logger.wandb.key": "every user of the machine can read a command line; set WANDB_API_KEY instead",
     "--local_rank": "Ray numbers the processes",
     "--use_ms": "it patches the hub's client; download the model first",
+    "-h": "it prints the help and trains nothing",
     "--help": "it prints the help and trains nothing",
 }
 """Why a flag may not be added, by its beginning; the longest beginning that fits counts."""
 
 
+_FLAG = re.compile(r"--|-[A-Za-z]")
 _BATCH = "optimizer.openrlhf.batch and minibatch"
 _LAUNCH = "each launch"
 
@@ -169,7 +172,7 @@ def problems(extra: Sequence[str]) -> list[str]:
         found.append(f"optimizer.openrlhf.extra begins with {extra[0]!r}: a flag comes before its values.")
     for word in extra:
         name = word.partition("=")[0]
-        if name.startswith("--") and (why := _objection(name)):
+        if _FLAG.match(name) and (why := _objection(name)):
             found.append(f"optimizer.openrlhf.extra has {name}: {why}.")
     return found
 

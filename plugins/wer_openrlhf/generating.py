@@ -80,23 +80,15 @@ class Generator:
 
     async def _start(self) -> None:
         self.setup.progress("starting vLLM to write candidates")
-        try:
-            self._process = await asyncio.create_subprocess_exec(
-                self.options.interpreter,
-                "-u",
-                str(_SCRIPT),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=environment({**devices(self.setup), processes.MARK: self._mark}),
-                start_new_session=True,
-                limit=1 << 28,
-            )
-        except OSError as error:
-            raise OptimizerError(
-                f"cannot start {self.options.interpreter!r} ({error}). Set optimizer.openrlhf.python to the "
-                "Python that has OpenRLHF."
-            ) from error
+        self._process = await asyncio.create_subprocess_exec(
+            *processes.tied([self.options.interpreter, "-u", str(_SCRIPT)]),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment({**devices(self.setup), processes.MARK: self._mark}),
+            start_new_session=True,
+            limit=1 << 28,
+        )
         self._listener = asyncio.create_task(self._listen(self._process))
         settings = {
             "model": self.model,

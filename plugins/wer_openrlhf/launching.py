@@ -23,8 +23,8 @@ ACTORS = ("RolloutRayActor", "PolicyModelActor", "PPOTrainer")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _SPEAKS = re.compile(r"^\((\w+) pid=")
 _DEAD = re.compile(r"class_name: (\w+)|The actor (\w+) died|Actor\((\w+), \w+\) died")
-_SECRET = re.compile(r"(_API_KEY|_TOKEN|_SECRET|_PASSWORD)$")
-_NEEDED = frozenset({"HF_TOKEN", "WANDB_API_KEY"})
+_SECRET = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$", re.IGNORECASE)
+_NEEDED = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "RAY_AUTH_TOKEN", "WANDB_API_KEY"})
 _CHECK_S = 0.2
 _TAIL = 30
 
@@ -86,22 +86,27 @@ class Launch:
         await processes.end(self.mark)
         began = time.monotonic()
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self.command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                env=environment({**self.environ, processes.MARK: self.mark}),
-                start_new_session=True,
-                limit=1 << 20,
-            )
-        except OSError as error:
-            raise OptimizerError(
-                f"cannot start {self.command[0]!r} ({error}). Set optimizer.openrlhf.python to the Python "
-                "that has OpenRLHF."
-            ) from error
-        reader = asyncio.create_task(self._read(process))
+        with self.log.open("a", encoding="utf-8") as log:
+            await self._run(log, began, limits, seen, failed)
+
+    async def _run(
+        self,
+        log: IO[str],
+        began: float,
+        limits: Limits,
+        seen: Callable[[], float | None],
+        failed: asyncio.Future[BaseException],
+    ) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *processes.tied(self.command),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=environment({**self.environ, processes.MARK: self.mark}),
+            start_new_session=True,
+            limit=1 << 20,
+        )
+        reader = asyncio.create_task(self._read(process, log))
         watched: list[asyncio.Future[Any]] = [reader, failed]
         try:
             while not reader.done():
@@ -109,6 +114,7 @@ class Launch:
                 if failed.done():
                     raise failed.result()
                 self._in_time(limits, began, seen())
+            reader.result()  # a log that cannot be written, or a step that cannot be stored, ends the launch
             code = await process.wait()
             if failed.done():
                 raise failed.result()
@@ -144,17 +150,16 @@ class Launch:
         words = "\n".join(self.tail)
         return f". The log is {self.log}{dead}\nits last lines:\n{words}"
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, log: IO[str]) -> None:
         assert process.stdout is not None
-        with self.log.open("a", encoding="utf-8") as log:
-            while True:
-                try:
-                    raw = await process.stdout.readline()
-                except ValueError:  # a line of a megabyte: nothing that we read
-                    continue
-                if not raw:
-                    return
-                self._line(raw.decode("utf-8", "replace"), log)
+        while True:
+            try:
+                raw = await process.stdout.readline()
+            except ValueError:  # a line of a megabyte: nothing that we read
+                continue
+            if not raw:
+                return
+            self._line(raw.decode("utf-8", "replace"), log)
 
     def _line(self, raw: str, log: IO[str]) -> None:
         line = _ANSI.sub("", raw).rstrip()
@@ -178,11 +183,18 @@ def devices(setup: OptimizerSetup) -> dict[str, str]:
     """Say on which machines a child works: a cluster's, or those GPUs here that the user gave to the writer."""
     if setup.ray_address:
         return {"RAY_ADDRESS": setup.ray_address}
-    return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, setup.gpus))} if setup.gpus else {}
+    if not setup.gpus:
+        return {}
+    # The order of nvidia-smi, by which the user counts.
+    return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, setup.gpus)), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def environment(additions: Mapping[str, str]) -> dict[str, str]:
-    """Give a child our environment without keys that it does not need."""
-    kept = {name: value for name, value in os.environ.items() if name in _NEEDED or not _SECRET.search(name)}
+    """Give a child our environment without keys that it does not need, or a cluster that nobody named."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "RAY_ADDRESS" and (name in _NEEDED or not _SECRET.search(name))
+    }
     ours = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", "RAY_DEDUP_LOGS": "0"}
     return {**kept, **ours, "RAY_USAGE_STATS_ENABLED": "0", **additions}

@@ -6,10 +6,12 @@ import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from attrs import field, frozen
 
 from wer.errors import ConfigError
+from wer_openrlhf.launching import environment
 
 _PROBE = Path(__file__).with_name("probe.py")
 _TIMEOUT_S = 180.0
@@ -39,12 +41,14 @@ class Machine:
         gpus: Memory of this machine's GPUs, in bytes.
         cluster: None when none was asked for, or none answered.
         trouble: Why no cluster answered, or "".
+        running: Address of a Ray that runs here, when no cluster was asked for.
     """
 
     versions: Mapping[str, str] = field(factory=dict)
     gpus: tuple[int, ...] = ()
     cluster: Cluster | None = None
     trouble: str = ""
+    running: str = ""
 
 
 def look(python: str, address: str) -> Machine:
@@ -63,9 +67,10 @@ def look(python: str, address: str) -> Machine:
             text=True,
             timeout=_TIMEOUT_S,
             errors="replace",
+            env=environment({}),
         )
-        answer = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
-    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        answer = _last(done.stdout) if done.returncode == 0 else None
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         raise ConfigError(f"{_told(python)} does not answer: {error}. {_REMEDY}") from error
     if answer is None:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
@@ -75,7 +80,24 @@ def look(python: str, address: str) -> Machine:
         gpus=tuple(answer["gpus"]),
         cluster=_cluster(answer["cluster"]),
         trouble=answer["trouble"],
+        running=answer["running"],
     )
+
+
+def _last(output: str) -> Mapping[str, Any]:
+    """The answer, which is the last line.
+
+    Raises:
+        ValueError: It is none.
+    """
+    line = (output.splitlines() or [""])[-1]
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict) or "versions" not in answer:
+        raise ValueError(f"expected its versions, got {line[:60]!r}")
+    return answer
 
 
 _REMEDY = "Set optimizer.openrlhf.python to the Python of an environment with OpenRLHF (docs/openrlhf.md)."

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +19,18 @@ from wer.errors import ConfigError, OptimizerError, PromptTooLong
 from wer.records import Candidate, Experience, PhaseOutcome, RefinementState
 from wer.writing import unwritten
 from wer_openrlhf import arguments, dataset, preflight
-from wer_openrlhf.checkpoints import Policy, actor_folder, carry, drop, keep_newest, newest_tag, step_of
+from wer_openrlhf.checkpoints import (
+    Policy,
+    actor_folder,
+    carry,
+    drop,
+    keep_newest,
+    newest_tag,
+    settle,
+    step_of,
+    write_whole,
+)
+from wer_openrlhf.estimates import parameters
 from wer_openrlhf.generating import Generator
 from wer_openrlhf.launching import Launch, Limits, devices
 from wer_openrlhf.options import OpenRlhfOptions
@@ -26,7 +38,7 @@ from wer_openrlhf.phases import Phase, plan
 from wer_openrlhf.rendering import Renderer
 from wer_openrlhf.schedule import piece
 from wer_openrlhf.service import Service
-from wer_openrlhf.steps import Steps, broken, spoken, write_marker
+from wer_openrlhf.steps import Steps, broken, spoken
 
 _AGENT = Path(__file__).with_name("agent.py")
 
@@ -80,10 +92,15 @@ class OpenRlhf:
         if not phase.marker.is_file():
             await self._begin(phase)
             slots = await self._train(phase, evaluate)
-            write_marker(phase.marker, {"step": step_of(newest_tag(actor_folder(phase.trainer)))})
+            step = step_of(newest_tag(actor_folder(phase.trainer)))
+            write_whole(phase.marker, json.dumps({"step": step}))
             keep_newest(actor_folder(phase.trainer))
         self._policy = Policy(model=str(phase.export), checkpoint=actor_folder(phase.trainer))
-        return PhaseOutcome(experiences=await self._found(phase, evaluate, slots))
+        return PhaseOutcome(
+            experiences=await self._found(phase, evaluate, slots),
+            step_size=phase.batch * self._setup.k,
+            scaled=self._options.scale_advantages,
+        )
 
     async def propose(
         self, states: Sequence[RefinementState], k: int, seed: int
@@ -166,6 +183,8 @@ class OpenRlhf:
         check = partial(preflight.check, model=model, prompts=len(phase.prompts), batch=phase.batch)
         await asyncio.to_thread(check, setup, options, folder=phase.folder)
         actor = actor_folder(phase.trainer)
+        settle(actor)
+        drop(phase.export)
         if newest_tag(actor) is not None:
             self._setup.progress(f"going on from {newest_tag(actor)}")
         elif self._policy.checkpoint is not None:
@@ -217,10 +236,7 @@ class OpenRlhf:
                 agent.with_name("connection.json").unlink(missing_ok=True)
         for place, figures in steps.unreported(phase.rounds):
             setup.record(place, figures)
-        if not (phase.export / "config.json").is_file():
-            raise OptimizerError(
-                f"OpenRLHF ended without writing a model to {phase.export}; see {launch.log}"
-            )
+        _demand_model(phase, launch.log)
         return {
             (slot.experience.state.id, slot.experience.candidate.index): slot.experience
             for slot in service.slots
@@ -252,12 +268,13 @@ class OpenRlhf:
     ) -> tuple[Experience, ...]:
         """Give all experiences of the phase; those of an earlier launch come from the store."""
         states = {state.id: state for state in phase.prompts}
+        times = Counter(state.id for state in phase.prompts)
         experiences: list[Experience] = []
         for state in states.values():
             written = evaluate.recorded(state)
-            if len(written) < self._setup.k:
+            if len(written) < (due := self._setup.k * times[state.id]):
                 raise OptimizerError(
-                    f"OpenRLHF ended with {len(written)} of {self._setup.k} candidates for state {state.id}: "
+                    f"OpenRLHF ended with {len(written)} of {due} candidates for state {state.id}: "
                     f"it skipped prompts. Remove {phase.folder} to train this phase again."
                 )
             missing = [(state, each) for each in written if (state.id, each.index) not in slots]
@@ -309,3 +326,22 @@ class OpenRlhf:
         if self._generator is not None:
             await self._generator.close()
             self._generator = None
+
+
+def _demand_model(phase: Phase, log: Path) -> None:
+    """See that a trainer that says it is done has left a model and a checkpoint.
+
+    Raises:
+        OptimizerError: One of them is missing, or cut short.
+    """
+    try:
+        parameters(phase.export)
+        if not (phase.export / "config.json").is_file():
+            raise ValueError("there is no config.json")
+        if newest_tag(actor_folder(phase.trainer)) is None:
+            raise ValueError(f"there is no checkpoint in {actor_folder(phase.trainer)}")
+    except (OSError, ValueError) as error:
+        raise OptimizerError(
+            f"OpenRLHF ended without writing a model to {phase.export}: {error}. The log is {log}; go on with "
+            "--resume, which trains what is missing."
+        ) from error

@@ -85,11 +85,6 @@ def _settings(setup: OptimizerSetup, options: OpenRlhfOptions) -> Iterator[str]:
             "optimizer.openrlhf.colocate shares weights between processes of one GPU, which "
             "sync_backend = 'gloo' does not. Set colocate = false, or sync_backend = 'nccl'."
         )
-    if setup.max_prompt_tokens < 1:
-        yield (
-            f"training.max_response_tokens is {setup.max_response_tokens}, which leaves no room for a prompt in "
-            "the writer's context. Lower it."
-        )
 
 
 def _arithmetic(setup: OptimizerSetup, options: OpenRlhfOptions, prompts: int, batch: int) -> Iterator[str]:
@@ -119,17 +114,24 @@ def _arithmetic(setup: OptimizerSetup, options: OpenRlhfOptions, prompts: int, b
 
 
 def _port(options: OpenRlhfOptions) -> Iterator[str]:
-    if not options.port:
-        return
     host = options.host or "127.0.0.1"
+    if host in ("0.0.0.0", "::"):
+        yield (
+            f"optimizer.openrlhf.host is {host}, which is every machine's name for itself. Give an address of this "
+            "machine that the trainer's machines reach."
+        )
+        return
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, options.port))
         except OSError as error:
+            what = f"optimizer.openrlhf.port {options.port} cannot be had on {host} ({error.strerror})"
             yield (
-                f"optimizer.openrlhf.port {options.port} cannot be had on {host} ({error.strerror}). "
-                "Choose another, or 0 for any."
+                f"{what}. Choose another, or 0 for any."
+                if options.port
+                else f"optimizer.openrlhf.host {host!r} is no IPv4 address of this machine ({error.strerror}). "
+                "See `ip address`."
             )
 
 

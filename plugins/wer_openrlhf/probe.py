@@ -8,6 +8,7 @@ The last line that it prints is JSON.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -54,8 +55,19 @@ def cluster(address: str) -> dict[str, Any]:
         ray.shutdown()
 
 
+def running() -> str:
+    """Give the address of the Ray that runs here already and that ``ray.init()`` would join, or ""."""
+    try:
+        services: Any = import_module("ray._private.services")
+        return str(services.get_ray_address_from_environment(None, None) or "")
+    except (ImportError, AttributeError, ConnectionError):
+        return ""
+
+
 if __name__ == "__main__":
+    os.environ.pop("RAY_ADDRESS", None)  # what the trainer is not given either
     answer: dict[str, Any] = {"versions": versions(), "gpus": gpus(), "cluster": None, "trouble": ""}
+    answer["running"] = "" if len(sys.argv) > 1 else running()
     if len(sys.argv) > 1:
         try:
             answer["cluster"] = cluster(sys.argv[1])

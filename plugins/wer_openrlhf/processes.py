@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from wer.errors import OptimizerError
+
 MARK = "WER_OPENRLHF_LAUNCH"
 _PATIENCE_S = 10.0
+_TIED = Path(__file__).with_name("tied.py")
 
 
 def marked(mark: str) -> list[int]:
@@ -39,6 +44,20 @@ async def end(mark: str) -> int:
         _signal(left, signal.SIGKILL)
         await asyncio.sleep(0.1)
     return len(found)
+
+
+def tied(command: Sequence[str]) -> list[str]:
+    """Give the command that runs another one, which is asked to end when this process is killed.
+
+    Raises:
+        OptimizerError: There is no such program.
+    """
+    if shutil.which(command[0]) is None:
+        raise OptimizerError(
+            f"cannot start {command[0]!r}: there is no such program. Set optimizer.openrlhf.python to the Python "
+            "that has OpenRLHF."
+        )
+    return [sys.executable, "-I", "-S", str(_TIED), str(os.getpid()), *command]
 
 
 def _environment(folder: Path) -> list[bytes]:

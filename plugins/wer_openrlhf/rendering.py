@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from attrs import define
+from jinja2 import TemplateError
 from transformers import AutoConfig, AutoTokenizer
 
 from wer.contracts import OptimizerSetup
@@ -31,7 +32,14 @@ class Renderer:
         config = self._loaded(AutoConfig)
         context = getattr(config, "max_position_embeddings", None)
         allowed = self.setup.max_prompt_tokens
-        return min(allowed, context - self.setup.max_response_tokens) if context else allowed
+        if not isinstance(context, int):
+            return allowed
+        if context <= self.setup.max_response_tokens:
+            raise ConfigError(
+                f"training.max_response_tokens is {self.setup.max_response_tokens} and the context of the writer "
+                f"{self.model!r} {context}, which leaves no room for a prompt. Lower it."
+            )
+        return min(allowed, context - self.setup.max_response_tokens)
 
     def prompt(self, state: RefinementState) -> str:
         """Write the request for a revision as the text that the policy reads.
@@ -40,7 +48,7 @@ class Renderer:
             PromptTooLong: The request does not fit; it is never cut.
         """
         chat = [{"role": message.role, "content": message.content} for message in revision_messages(state)]
-        text: str = self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        text = self._rendered(chat)
         tokens = len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         if tokens > self.max_prompt_tokens:
             raise PromptTooLong(
@@ -73,6 +81,16 @@ class Renderer:
             )
         return fitting
 
+    def _rendered(self, chat: list[dict[str, str]]) -> str:
+        try:
+            text: str = self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        except (TemplateError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"the chat template of the writer {self.model!r} refuses a request of a system and a user message "
+                f"({error}). Choose a model whose template takes both, or mend its chat_template.jinja."
+            ) from error
+        return text
+
     @cached_property
     def _tokenizer(self) -> Any:
         tokenizer = self._loaded(AutoTokenizer)
@@ -85,7 +103,7 @@ class Renderer:
     def _loaded(self, kind: Any) -> Any:
         try:
             return kind.from_pretrained(self.model)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # tokenizers and configurations raise whatever comes, bare Exception too
             raise ConfigError(
                 f"the openrlhf backend cannot read the writer {self.model!r} ({error}). It needs a Hugging Face "
                 "folder, or the name of a model on the hub."

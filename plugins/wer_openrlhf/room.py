@@ -27,6 +27,11 @@ def problems(
     if address:
         yield from _cluster(options, machine.cluster, machine.trouble, address, need, said)
         return
+    if machine.running:
+        yield (
+            f"a Ray runs on this machine at {machine.running}, or has left a note of it, and OpenRLHF would join it "
+            f"unasked. Name it with --ray-address {machine.running}, or end it with `ray stop`."
+        )
     if options.nodes > 1:
         yield (
             f"optimizer.openrlhf.nodes is {options.nodes}, and no cluster is named. Start Ray on the machines and "

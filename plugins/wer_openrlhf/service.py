@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ from wer.writing import parse_candidate
 
 _ANSWER_WITHIN_S = 20.0
 _PARTS = 1024
+_NO_SENSE = (LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
 
 
 def rounded(reward: float) -> float:
@@ -108,14 +110,23 @@ class Service:
         app.router.add_post("/fault", self._fault)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self.host, self.port)
-        await site.start()
+        try:
+            await web.TCPSite(self._runner, self.host, self.port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise OptimizerError(
+                f"the trainer's agents cannot be served on {self.host}:{self.port} ({error}). Choose another "
+                "optimizer.openrlhf.port, or 0 for any, and a host that is an address of this machine."
+            ) from error
         self.port = self._runner.addresses[0][1]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None or issubclass(kind, Exception):
+            if running := [task for task in self._tasks.values() if not task.done()]:
+                await asyncio.wait(running)  # rollouts in flight are paid for: they end and are stored
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -123,7 +134,7 @@ class Service:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        given = request.headers.get("Authorization", "").encode()
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, f"Bearer {self.token}".encode()):
             return web.Response(status=401, text="wrong token")
         if self.failed.done():
@@ -131,8 +142,10 @@ class Service:
         self.seen = time.monotonic()
         try:
             answer: web.StreamResponse = await handler(request)
-        except (KeyError, TypeError, ValueError) as error:
+        except (*_NO_SENSE, web.HTTPException) as error:
             self.fail(OptimizerError(f"the trainer's agent asked what nobody can answer: {error!r}"))
+        except ConnectionError:
+            raise  # the agent asks again
         except Exception as error:
             self.fail(error)
         else:
@@ -168,6 +181,8 @@ class Service:
         body = await request.json()
         key = body["state"], int(body["index"])
         if key not in self._tasks:
+            if key not in self._claimed:
+                raise ValueError(f"nobody claimed place {key[1]} of state {key[0]}")
             written = time.monotonic()
             candidate = self._recorded.get(key) or self._read(body)
             self._tasks[key] = asyncio.create_task(self._reward(candidate, written))
@@ -178,12 +193,15 @@ class Service:
         return await self._answer((body["state"], int(body["index"])))
 
     async def _fault(self, request: web.Request) -> web.Response:
-        what = str((await request.json())["what"])
+        what = str((await request.json())["what"]).encode("utf-8", "replace").decode()
         self.fail(OptimizerError(f"the agent in OpenRLHF's rollout actor failed: {what}"))
         return web.Response()
 
     def _read(self, body: Mapping[str, Any]) -> Candidate:
         tokens = tuple(map(int, body["token_ids"]))
+        logprobs = tuple(map(float, body["logprobs"]))
+        if not all(map(math.isfinite, logprobs)):
+            raise ValueError("log-probabilities of vLLM that are not finite: its weights are of no use")
         index = int(body["index"])
         usage = Usage(
             calls=1,
@@ -196,7 +214,7 @@ class Service:
             state=self.states[body["state"]],
             index=index,
             token_ids=tokens,
-            logprobs=tuple(map(float, body["logprobs"])),
+            logprobs=logprobs,
             usage=usage,
         )
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from attrs import define, field
 
@@ -14,7 +12,8 @@ from wer.measures import describe
 from wer.records import Experience
 from wer_openrlhf.service import Slot
 
-_SAYS = re.compile(r"Global step (\d+): \{(.*)\}")
+_SAYS = re.compile(r"\(PPOTrainer pid=[^)]*\) INFO [^\[{]*Global step (\d+): \{(.*)\}")
+"""The trainer's own line; it also logs samples, whose text may say anything."""
 _FIGURE = re.compile(r"'([\w/]+)': (-?(?:[\d.]+(?:e[+-]?\d+)?|nan|inf))")
 _NAMES = {
     "policy_loss": "loss",
@@ -22,7 +21,7 @@ _NAMES = {
     "entropy_loss": "entropy",
     "actor_grad_norm": "grad_norm",
     "actor_lr": "learning_rate",
-    "ppo_kl": "kl",
+    "ppo_kl": "kl_old",
     "rollout/truncated_rate": "truncated",
     "timing/ppo_train": "update_s",
     "timing/broadcast": "sync_s",
@@ -31,7 +30,7 @@ _NAMES = {
 
 def spoken(line: str) -> tuple[int, dict[str, float]] | None:
     """Read the trainer's line about a finished step: its number, from 1, and the update's figures."""
-    found = _SAYS.search(line)
+    found = _SAYS.match(line)
     if found is None:
         return None
     figures = {name: float(value) for name, value in _FIGURE.findall(found.group(2))}
@@ -90,10 +89,3 @@ class Steps:
 def broken(update: Mapping[str, float]) -> list[str]:
     """Name the figures of an update that are not finite."""
     return [name for name, value in update.items() if not math.isfinite(value)]
-
-
-def write_marker(file: Path, content: Mapping[str, int]) -> None:
-    """Write a small JSON file so that it is there entirely or not at all."""
-    part = file.with_name(f".{file.name}")
-    part.write_text(json.dumps(content), "utf-8")
-    part.replace(file)

@@ -49,9 +49,9 @@ def open_tracker(setup: TrackerSetup) -> Wandb:
     """
     options = structure(WandbOptions, setup.options, where="tracking.wandb")
     if wandb.run is not None:
-        name = options.prefix.strip("/") or "wer"
-        wandb.run.config.update({name: dict(setup.config)}, allow_val_change=True)
-        tracker = Wandb(run=wandb.run, prefix=f"{options.prefix.strip('/')}/".lstrip("/"), joined=True)
+        prefix = options.prefix.strip("/")
+        wandb.run.config.update({prefix or "wer": dict(setup.config)}, allow_val_change=True)
+        tracker = Wandb(run=wandb.run, prefix=f"{prefix}/" if prefix else "", joined=True)
     else:
         tracker = Wandb(run=_begun(setup, options), prefix="", joined=False)
     for stage in _STAGES:

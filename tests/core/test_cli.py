@@ -21,6 +21,8 @@ from wer.store import Store
 SKILL = "---\nname: files\ndescription: Work with files.\n---\n## Workflow\n1. Look first.\n"
 RUN = ["run", "--env", "bfcl", "--executor", "openai/m@http://127.0.0.1:9/v1", "--sandbox", "process"]
 
+TAU2 = ["run", "--env", "tau2", "--executor", "openai/m@http://127.0.0.1:9/v1", "--sandbox", "process"]
+
 
 @pytest.fixture
 def wer(monkeypatch, capfd, tmp_path):
@@ -41,7 +43,10 @@ def wer(monkeypatch, capfd, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run", "--env", "bfvl", "--executor", "local/x"], "no environment named 'bfvl' (installed: bfcl, tau2)"),
+        (
+            ["run", "--env", "bfvl", "--executor", "local/x"],
+            "no environment named 'bfvl' (installed: bfcl, tau2)",
+        ),
         ([*RUN, "--backend", "grop"], "no optimizer named 'grop'"),
         ([*RUN, "--preset", "cup"], "did you mean 'cpu'"),
         ([*RUN, "--set", "trainign.k=4"], "did you mean 'training'"),
@@ -63,6 +68,19 @@ def wer(monkeypatch, capfd, tmp_path):
         ([*RUN, "--backend", "grpo", "--writer", "torch//x/merged"], "no folder '/x/merged'"),
         ([*RUN, "--backend", "grpo", "--writer", "x.gguf", "--dry-run"], "no file 'x.gguf'"),
         ([*RUN, "--backend", "grpo", "--writer", ".", "--dry-run"], "holds no config.json"),
+        (TAU2, "environment 'tau2' needs a model that plays the user. Give it with --user-model"),
+        ([*TAU2, "--dry-run"], "environment 'tau2' needs a model that plays the user"),
+        ([*TAU2, "--user-model", "opnai/m"], "no model named 'opnai'"),
+        ([*TAU2, "--user-model", "openai/m", "--domains", "airlin"], "did you mean 'airline'"),
+        (
+            [*TAU2, "--user-model", "openai/m", "--set", "environment.tau2.split=base"],
+            "environment.tau2.split",
+        ),
+        (
+            [*TAU2, "--user-model", "openai/m", "--set", "environment.tau2.max_step=9"],
+            "did you mean 'max_steps'",
+        ),
+        ([*TAU2, "--user-model", "openai/m@http://127.0.0.1:9/v1", "--max-cost", "5"], "is unknown"),
         (["eval", "absent.md", "--env", "bfcl"], "cannot read 'absent.md'"),
         (["show", "nothing"], "no run named 'nothing'"),
         (["run", "--resume", "nothing"], "no run named 'nothing'"),

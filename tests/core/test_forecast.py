@@ -54,6 +54,20 @@ def test_a_writer_that_is_a_folder_of_weights_costs_nothing():
     assert next(role.usd for role in ahead.roles if role.role == "writer") == 0.0
 
 
+def test_a_simulated_user_has_a_line_of_its_own():
+    open_ended = Task(id="t", env="tau2", domain="d", split="train", turns=())
+    domain = Domain(name="tau2/d", env="tau2", train=(open_ended,), test=(open_ended,), roles=("user",))
+    priced = config(user_model="mine/u", prices={"mine/u": [1.0, 2.0]})
+
+    roles = {role.role: role for role in forecast(priced, [domain, DOMAIN], found(never)).roles}
+    alone = {role.role: role for role in forecast(priced, [DOMAIN], found(never)).roles}
+
+    assert roles["user"].model == "mine/u"
+    assert roles["executor"].calls > roles["user"].calls > alone["executor"].calls
+    assert roles["user"].usd > 0
+    assert "user" not in alone
+
+
 def test_rollouts_at_a_time_are_what_the_provider_says_unless_configured():
     provider = Provider(never, concurrency=3)
 

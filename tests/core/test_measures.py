@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wer.measures import MEASURES, OF_GROUPS, OF_UPDATE, OF_WORK, describe
+from wer.measures import MEASURES, OF_GROUPS, OF_SOME, OF_UPDATE, OF_WORK, describe
 from wer.records import (
     Candidate,
     End,
@@ -145,4 +145,4 @@ def test_lengths_are_means_over_candidates_prompts_over_groups_and_words_over_sk
 
 def test_every_figure_of_groups_is_documented_and_given_even_for_no_groups():
     assert describe([]).keys() == OF_GROUPS.keys()
-    assert len(MEASURES) == len(OF_GROUPS) + len(OF_UPDATE) + len(OF_WORK)
+    assert len(MEASURES) == len(OF_GROUPS) + len(OF_UPDATE) + len(OF_WORK) + len(OF_SOME)

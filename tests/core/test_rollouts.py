@@ -7,11 +7,13 @@ import asyncio
 import pytest
 from attrs import evolve
 from support.counting import Counter, Counting, MemoryPool, Reached
+from support.scripted_user import ScriptedUser
 
 from wer.errors import InfrastructureError, ModelError, SandboxError, VerifierError
 from wer.loop.ledger import Budget, Ledger
-from wer.loop.rollouts import Limits, Scheduler, Unit, World, seeds_of
-from wer.records import NO_SKILL, Skill, Verdict
+from wer.loop.local import LocalRunner, World
+from wer.loop.rollouts import Limits, Scheduler, seeds_of
+from wer.records import NO_SKILL, Skill, Unit, Verdict
 from wer.store import Store
 
 TASK = Counting().tasks("small", "train")[0]
@@ -137,3 +139,28 @@ async def test_no_skill_is_the_empty_skill(make):
 
     assert rollout.skill_id == NO_SKILL.id
     assert not rollout.verdict.passed
+
+
+async def test_another_simulated_user_is_another_rollout(make):
+    class Open(Counting):
+        def roles(self):
+            return ("user",)
+
+    executor = Counter(None, {})
+    unit = Unit(task=TASK, skill=SKILL, seed=1)
+    scheduler = make(executor=executor)
+    for name in ("a", "b", "a"):
+        world = evolve(scheduler.world, environments={"counting": Open()}, roles={"user": NamedUser(name)})
+        await evolve(scheduler, world=world, runner=LocalRunner(world=world)).run([unit])
+
+    assert len(executor.runs) == 2
+
+
+class NamedUser(ScriptedUser):
+    def __init__(self, name):
+        super().__init__("Hello.")
+        self._name = name
+
+    @property
+    def identity(self):
+        return {"provider": "scripted", "name": self._name}

@@ -87,25 +87,6 @@ async def test_arguments_of_the_wrong_type_are_an_observation(tau2, tau2_pool, a
     assert evidence.end == End(by="user", why="stop")
 
 
-async def test_a_database_that_an_agent_filled_with_nonsense_equals_no_other(tau2, tau2_pool):
-    task = next(task for task in tau2.tasks("retail", "test") if task.setup["id"] == "10")
-    nonsense = ToolCall(
-        name="modify_user_address",
-        arguments={
-            "user_id": "yusuf_rossi_9620",
-            **{
-                name: {"a": [None, 1.5, {"b": "c"}]}
-                for name in ("address1", "address2", "city", "state", "country", "zip")
-            },
-        },
-    )
-
-    _, untouched = await answers(tau2, task, tau2_pool)
-    _, touched = await answers(tau2, task, tau2_pool, nonsense)
-
-    assert touched.turns[-1].state["db"] != untouched.turns[-1].state["db"]
-
-
 async def test_two_episodes_of_one_task_give_equal_evidence(tau2, tau2_pool):
     for domain in tau2.domains():
         task = tau2.tasks(domain, "test")[0]
@@ -119,8 +100,7 @@ async def test_two_episodes_of_one_task_give_equal_evidence(tau2, tau2_pool):
 async def test_bills_get_the_same_ids_in_every_episode(tau2, tau2_pool):
     task = next(
         task
-        for domain_task in [tau2.tasks("telecom", "test")]
-        for task in domain_task
+        for task in tau2.tasks("telecom", "test")
         if "refuel_data" in {event.calls[0].name for event in reference(task) if event.calls}
     )
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from types import ModuleType
 
 import pytest
+from attrs import evolve
 from support import counting
 from support.perform import configured
 
-from wer import errors, plugins
+from wer import errors, hookimpl, plugins
 from wer.codec import from_json, to_json
 from wer.configuration import to_toml
 from wer.errors import InfrastructureError, ModelUnavailable, SandboxError, WerError
-from wer.records import NO_SKILL, Evidence, Trajectory, Unit
+from wer.records import NO_SKILL, Evidence, Message, Sampling, Trajectory, Unit
 from wer_ray import worker as worker_module
 from wer_ray.answers import error_of, failure_of, read
 from wer_ray.worker import Worker
@@ -104,3 +106,29 @@ def test_a_fault_that_nobody_foresaw_arrives_with_its_trace():
 def test_an_answer_that_is_none_is_the_infrastructures_fault():
     with pytest.raises(InfrastructureError, match="answered with something else"):
         read("<html>")
+
+
+class Asking(counting.Counting):
+    """The counting world with a user that is a model, asked once as the episode opens."""
+
+    def roles(self):
+        return ("user",)
+
+    async def open(self, task, episode, roles, seed):
+        await roles["user"].complete((Message(role="user", content="Who are you?"),), (), Sampling())
+        return await super().open(task, episode, roles, seed)
+
+
+async def test_a_worker_asks_the_user_and_its_answer_says_what_that_cost(monkeypatch):
+    module = ModuleType("asking")
+    module.wer_environments = hookimpl(lambda: {"asking": lambda options: Asking()})
+    found = plugins.load(extra=(counting, module))
+    monkeypatch.setattr(worker_module.plugins, "load", lambda: found)
+    worker = Worker()
+    await worker.open(to_toml(configured(env=["asking"], user_model="scribe/u")), {})
+
+    answer = read(await worker.execute(to_json(evolve(UNIT, task=evolve(UNIT.task, env="asking")))))
+    await worker.close()
+
+    assert answer.failure is None
+    assert answer.spent["user"].calls == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,9 +85,8 @@ def test_an_unknown_setting_is_refused(tmp_path):
 
 
 def test_a_missing_library_is_named_with_what_installs_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "wer_tensorboard.tracker", None)
-    monkeypatch.delitem(__import__("sys").modules, "wer_tensorboard.tracker")
-    monkeypatch.setitem(__import__("sys").modules, "tensorboard.compat.proto.event_pb2", None)
+    monkeypatch.delitem(sys.modules, "wer_tensorboard.tracker", raising=False)
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
 
     with pytest.raises(PluginError, match=r"pip install 'wer-skills\[tensorboard\]'"):
         opened(tmp_path)

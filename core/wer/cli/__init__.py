@@ -63,24 +63,9 @@ def main(words: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     # Read when torch is first imported: threads that spin while they wait slow everything else down.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    ended_by = signal.SIGINT
-
-    def end(number: int, _: FrameType | None) -> None:
-        """End as Ctrl-C does, so that everything is closed and said."""
-        nonlocal ended_by
-        ended_by = signal.Signals(number)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        signal.raise_signal(signal.SIGINT)
-
+    ended_by = [signal.SIGINT]
     if threading.current_thread() is threading.main_thread():
-        if (
-            signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        ):  # a background job of a script: as deaf, by a mask
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        for ending in (signal.SIGTERM, signal.SIGHUP):  # what a scheduler or a closed terminal sends
-            if signal.getsignal(ending) is not signal.SIG_IGN:  # nohup
-                signal.signal(ending, end)
+        _end_as_ctrl_c(ended_by)
     try:
         _app(words[0] if words else "")(words)
     except WerError as error:
@@ -96,4 +81,25 @@ def main(words: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         console.print("wer: interrupted", markup=False)
-        sys.exit(128 + ended_by)
+        sys.exit(128 + ended_by[-1])
+
+
+def _end_as_ctrl_c(heard: list[signal.Signals]) -> None:
+    """Have what a scheduler or a closed terminal sends close everything and say so, as Ctrl-C does.
+
+    Args:
+        heard: Gets the signal that ended the run.
+    """
+
+    def end(number: int, _: FrameType | None) -> None:
+        heard.append(signal.Signals(number))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.raise_signal(signal.SIGINT)
+
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A background job of a script: still deaf to Ctrl-C, but by a mask, which `end` can lift.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is not signal.SIG_IGN:  # nohup
+            signal.signal(ending, end)

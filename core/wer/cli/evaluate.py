@@ -6,21 +6,17 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from wer import plugins
 from wer.cli.forecast import foresee
 from wer.cli.options import DryRun, Runs, Settings
-from wer.cli.performing import create_and_perform
+from wer.cli.performing import conclude, create_and_perform
 from wer.errors import ConfigError
 from wer.loop.measuring import measure
 from wer.loop.opening import Run
-from wer.loop.recording import EVALUATION
 from wer.loop.running import publish, run_protocol
 from wer.records import NO_SKILL
 from wer.reports.forecast import Plan
-from wer.reports.reporting import print_report, write_report
-from wer.reports.results import results
 from wer.skills import load_skill
 
 
@@ -61,10 +57,7 @@ def evaluate(
         publish(run, {"skill": conditions["skill"]})
         run.store.put_document("about", "split", split)
         await measure(run, conditions, split=split)
-        run.display.end_stage()
-        run.recorder.log(EVALUATION, 0, results(run.store).figures())
-        write_report(run.folder, run.store, config)
-        print_report(Console(), run.store, run.folder, config)
+        conclude(run)
 
     create_and_perform("eval", config, runs, found, work)
 
@@ -91,9 +84,6 @@ def _evaluate_writer(settings: Settings, split: str, trials: int | None, dry_run
 
     async def work(run: Run) -> None:
         await run_protocol(run)
-        run.display.end_stage()
-        run.recorder.log(EVALUATION, 0, results(run.store).figures())
-        write_report(run.folder, run.store, config)
-        print_report(Console(), run.store, run.folder, config)
+        conclude(run)
 
     create_and_perform("eval", config, runs, found, work)

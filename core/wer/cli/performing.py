@@ -15,8 +15,11 @@ from wer.display import Display
 from wer.errors import WerError
 from wer.loop.checking import check_names
 from wer.loop.opening import Run, opened
+from wer.loop.recording import EVALUATION
 from wer.loop.roles import fetch_models
 from wer.plugins import Plugins
+from wer.reports.reporting import print_report, write_report
+from wer.reports.results import results
 from wer.store import Store
 
 Work = Callable[[Run], Awaitable[None]]
@@ -48,6 +51,14 @@ def perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work, *, ag
         if again:
             console.print(f"what is finished is stored; go on with: {again}", markup=False, soft_wrap=True)
         raise
+
+
+def conclude(run: Run) -> None:
+    """Tell the trackers what was measured, and write and print the report."""
+    run.display.end_stage()
+    run.recorder.log(EVALUATION, 0, results(run.store).figures())
+    write_report(run.folder, run.store, run.config)
+    print_report(Console(), run.store, run.folder, run.config)
 
 
 async def _perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work) -> None:

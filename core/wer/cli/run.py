@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from wer import folders, plugins
 from wer.cli.forecast import foresee
 from wer.cli.options import DryRun, Runs, Settings
-from wer.cli.performing import perform
+from wer.cli.performing import conclude, perform
 from wer.configuration import RunConfig
 from wer.loop.opening import Run
-from wer.loop.recording import EVALUATION
 from wer.loop.running import run_protocol
-from wer.reports.reporting import print_report, write_report
-from wer.reports.results import results
 
 
 def run(
@@ -59,9 +55,6 @@ def run(
 def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:
     async def work(run: Run) -> None:
         await run_protocol(run)
-        run.display.end_stage()
-        run.recorder.log(EVALUATION, 0, results(run.store).figures())
-        write_report(folder, run.store, config)
-        print_report(Console(), run.store, folder, config)
+        conclude(run)
 
     perform(config, folder, found, work, again=f"wer run --resume {folder}")

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from attrs import frozen
 
-from wer.loop.rollouts import Scheduler, Unit, seeds_of
-from wer.records import Candidate, Experience, RefinementState
+from wer.loop.rollouts import Scheduler, seeds_of
+from wer.records import Candidate, Experience, RefinementState, Unit
 from wer.reward import RewardRule
 from wer.store import Store
 

@@ -10,8 +10,8 @@ from wer.contracts import Executor
 from wer.loop.local import LocalRunner
 from wer.loop.noop import NoOp
 from wer.loop.opening import Run
-from wer.loop.rollouts import Scheduler, Unit, seeds_of
-from wer.records import NO_SKILL, Skill, Split, Task
+from wer.loop.rollouts import Scheduler, seeds_of
+from wer.records import NO_SKILL, Skill, Split, Task, Unit
 
 NOOP = "no-op"
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from attrs import asdict, define, field
 
 from wer.configuration import RunConfig
 from wer.contracts import Tracker, TrackerSetup
+from wer.measures import describe
 from wer.plugins import Plugins
-from wer.records import Rollout
+from wer.records import Experience, Rollout
 from wer.redaction import redacted
 from wer.store import Store
 
@@ -71,6 +72,23 @@ class Recorder:
         self.store.put_metrics(self._stage, step, row)
         self.log(TRAIN, self._before + step, row)
 
+    def complete(self, size: int, *, scaled: bool) -> None:
+        """Describe those steps of the phase that have no row, by the candidates that they learnt from.
+
+        What is known of an update alone, and of its time, is lost with the process that made it.
+
+        Args:
+            size: Candidates a step, written one step after the other; 0 does nothing.
+            scaled: As in `wer.measures.describe`.
+        """
+        there = {step for stage, step, _ in self.store.metrics() if stage == self._stage}
+        found = [experience for _, experience in self.store.experiences(self._stage)] if size else []
+        for step in range(len(found) // size if size else 0):
+            if step not in there:
+                row = describe(_groups(found[step * size : (step + 1) * size]), scaled=scaled)
+                self.store.put_metrics(self._stage, step, row)
+                self.log(TRAIN, self._before + step, row)
+
     def log(self, stage: str, step: int, metrics: Mapping[str, float]) -> None:
         """Tell every tracker that still works."""
         for name, tracker in list(self._trackers.items()):
@@ -91,3 +109,11 @@ class Recorder:
                 f"tracker {name!r} failed and gets no more figures: {type(error).__name__}: {error}. "
                 "The run goes on; its store has all of them."
             )
+
+
+def _groups(experiences: Sequence[Experience]) -> Sequence[Sequence[Experience]]:
+    """The candidates of each state."""
+    groups: dict[str, list[Experience]] = {}
+    for experience in experiences:
+        groups.setdefault(experience.state.id, []).append(experience)
+    return list(groups.values())

@@ -23,8 +23,6 @@ from wer.loop.retrying import patiently
 from wer.records import Evidence, Json, Rollout, Task, Trajectory, Unit, Verdict, content_hash, derive_seed
 from wer.store import Store
 
-__all__ = ["Limits", "Scheduler", "Unit", "World", "seeds_of"]
-
 
 @frozen(kw_only=True)
 class Limits:

@@ -11,8 +11,18 @@ from wer.contracts import Model
 from wer.errors import WerError
 from wer.loop.opening import Run
 from wer.loop.roles import specs
-from wer.loop.rollouts import Unit, seeds_of
-from wer.records import NO_SKILL, RefinementState, Rollout, Sampling, Skill, Task, content_hash, derive_seed
+from wer.loop.rollouts import seeds_of
+from wer.records import (
+    NO_SKILL,
+    RefinementState,
+    Rollout,
+    Sampling,
+    Skill,
+    Task,
+    Unit,
+    content_hash,
+    derive_seed,
+)
 from wer.retention import matched_pair, mixedness
 from wer.skills import load_skill
 from wer.together import together

@@ -53,6 +53,7 @@ async def _phase(
     folder.mkdir(parents=True, exist_ok=True)
     run.recorder.begin(phase)
     outcome = await optimizer.run_phase(states, run.evaluation(stage, n=settings.n, phase=phase), folder)
+    run.recorder.complete(outcome.step_size, scaled=outcome.scaled)
     optimizer.save(folder / "policy")
     (folder / "done").touch()
     run.recorder.log(PHASE, phase, _figures(outcome.experiences))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from attrs import frozen
 
 from wer.configuration import RunConfig
 from wer.loop.domains import Domain
 from wer.loop.ledger import priced
+from wer.loop.roles import specs
 from wer.plugins import Plugins
 from wer.records import Split, Task, Usage
 from wer.tooldocs import document
@@ -20,6 +22,9 @@ _USER_PROMPT_TOKENS = 1500
 _TOKENS_A_STEP = 80
 _EVIDENCE_TOKENS = 800
 _SECONDS_A_CALL = 2.0
+
+_Asked: TypeAlias = tuple[str, str, float, float, float]
+"""Role, model, calls, and the prompt and completion tokens of one call."""
 
 
 @frozen(kw_only=True)
@@ -118,53 +123,14 @@ def forecast(
         plan: None is the whole protocol.
     """
     plan = plan or protocol(config)
-    training, refinement = config.training, config.refinement
     train = [task for domain in domains for task in domain.train]
     measured = [task for domain in domains for task in domain.tasks(plan.split)]
-    states = min(len(train), training.states_per_phase or len(train))
-    refined = plan.revised * refinement.rounds * len(train) * refinement.k
-    stages = (
-        (
-            "scan of the training tasks, without and with seed skills",
-            plan.scans * len(train) * training.n,
-        ),
-        (f"training, {plan.phases} phases", plan.phases * states * training.k * training.n),
-        ("refinement rounds", refined * refinement.n),
-        (
-            f"{plan.split} split, all conditions",
-            plan.conditions * len(measured) * config.evaluation.trials,
-        ),
-    )
+    stages = _stages(config, plan, len(train), len(measured))
     rollouts = sum(count for _, count in stages)
-    writer = config.writer or config.executor
-    asked = plan.phases * states * training.k + refined
-    revision = _mean([_task_tokens(task) for task in train]) + _EVIDENCE_TOKENS
-    drafts = len(train) if plan.scans and not config.seed_skill else 0
-    acted = [*(train if plan.scans else ()), *(measured if plan.conditions else ())]
-    steps = 1 if config.executor_options.get("mode") == "plan" else _STEPS_A_TURN
-    calls = rollouts * _mean([_turns(task) for task in acted]) * steps
-    open_ended = {
-        task.key for domain in domains if "user" in domain.roles for task in domain.train + domain.test
-    }
-    replies = rollouts * _mean([_turns(task) * (task.key in open_ended) for task in acted])
-    if plan.conditions:  # the agent that does nothing hears one message a task
-        replies += sum(task.key in open_ended for task in measured)
-    acting = _mean([_task_tokens(task) for task in acted])
+    asked = (*_acting(config, plan, domains, rollouts), *_writing(config, plan, domains))
     roles = tuple(
-        _role(config, role, model, count, prompt, written, free=plugins.cost(model) == "free")
-        for role, model, count, prompt, written in (
-            ("executor", config.executor, calls, acting, _TOKENS_A_STEP),
-            ("user", config.user_model, replies, _USER_PROMPT_TOKENS, _TOKENS_A_STEP),
-            ("seed writer", config.seed_writer or writer, drafts, revision, training.max_response_tokens),
-            ("writer", writer, asked, revision, training.max_response_tokens),
-            (
-                "merger",
-                config.merge_writer or writer,
-                plan.merged * len(domains),
-                config.merge.max_tokens,
-                config.merge.max_tokens,
-            ),
-        )
+        _role(config, role, model, calls, prompt, written, free=plugins.cost(model) == "free")
+        for role, model, calls, prompt, written in asked
     )
     return Forecast(
         rollouts=tuple((stage, count) for stage, count in stages if count),
@@ -172,6 +138,54 @@ def forecast(
         measured=len(measured) if plan.conditions else 0,
         trials=config.evaluation.trials,
     )
+
+
+def _stages(config: RunConfig, plan: Plan, train: int, measured: int) -> Sequence[tuple[str, int]]:
+    """Rollouts by stage, from the numbers of tasks."""
+    trained, refined = _candidates(config, plan, train)
+    n = config.training.n
+    return (
+        ("scan of the training tasks, without and with seed skills", plan.scans * train * n),
+        (f"training, {plan.phases} phases", trained * n),
+        ("refinement rounds", refined * config.refinement.n),
+        (f"{plan.split} split, all conditions", plan.conditions * measured * config.evaluation.trials),
+    )
+
+
+def _candidates(config: RunConfig, plan: Plan, train: int) -> tuple[int, int]:
+    """How many candidates the writer is asked for in training and in refinement."""
+    training, refinement = config.training, config.refinement
+    states = min(train, training.states_per_phase or train)
+    return plan.phases * states * training.k, plan.revised * refinement.rounds * train * refinement.k
+
+
+def _acting(config: RunConfig, plan: Plan, domains: Sequence[Domain], rollouts: int) -> Iterator[_Asked]:
+    """What executor and simulated user are asked, if the rollouts are spread evenly over the tasks."""
+    scanned = [task for domain in domains for task in domain.train if plan.scans]
+    measured = [task for domain in domains for task in domain.tasks(plan.split) if plan.conditions]
+    acted = [*scanned, *measured]
+    steps = 1 if config.executor_options.get("mode") == "plan" else _STEPS_A_TURN
+    calls = rollouts * _mean([_turns(task) for task in acted]) * steps
+    yield "executor", config.executor, calls, _mean([_task_tokens(task) for task in acted]), _TOKENS_A_STEP
+    with_user = {
+        task.key for domain in domains if "user" in domain.roles for task in domain.train + domain.test
+    }
+    replies = rollouts * _mean([_turns(task) * (task.key in with_user) for task in acted])
+    # The agent that does nothing hears one message a task.
+    replies += sum(task.key in with_user for task in measured)
+    yield "user", config.user_model, replies, _USER_PROMPT_TOKENS, _TOKENS_A_STEP
+
+
+def _writing(config: RunConfig, plan: Plan, domains: Sequence[Domain]) -> Iterator[_Asked]:
+    """What those are asked who write skills."""
+    train = [task for domain in domains for task in domain.train]
+    models, longest = specs(config), config.training.max_response_tokens
+    revision = _mean([_task_tokens(task) for task in train]) + _EVIDENCE_TOKENS
+    drafts = len(train) if plan.scans and not config.seed_skill else 0
+    yield "seed writer", models["seed_writer"], drafts, revision, longest
+    yield "writer", models["writer"], sum(_candidates(config, plan, len(train))), revision, longest
+    merges = plan.merged * len(domains)
+    yield "merger", models["merge_writer"], merges, config.merge.max_tokens, config.merge.max_tokens
 
 
 def _role(

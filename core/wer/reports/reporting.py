@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from wer.configuration import RunConfig
+from wer.reports.ends import ends_table
 from wer.reports.results import AVERAGE, Results, results, title_of
 from wer.reports.statistics import Estimate
 from wer.reports.steps import steps_table
@@ -71,6 +72,8 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
     yield "\n## Training\n"
     yield from _training(store)
     yield from _metrics(store)
+    yield "\n## How episodes ended\n"
+    yield from ends_table(store)
     yield "\n## Time\n"
     yield "| stage | seconds |"
     yield "|---|---|"

@@ -15,10 +15,20 @@ from attrs import evolve
 from support.openrlhf_cpu import make_policy
 from support.tiny_writer import setup, states
 
-from wer.errors import ConfigError, OptimizerError, PromptTooLong, SandboxError, WerError
-from wer.records import Candidate, Experience, RefinementState, Reward
+from wer.errors import (
+    BudgetExhausted,
+    ConfigError,
+    OptimizerError,
+    PromptTooLong,
+    SandboxError,
+    StoreError,
+    WerError,
+)
+from wer.measures import MEASURES
+from wer.records import Candidate, Experience, RefinementState, Reward, Usage
 from wer_openrlhf import preflight, processes
 from wer_openrlhf.checkpoints import newest_tag
+from wer_openrlhf.launching import devices
 from wer_openrlhf.optimizer import OpenRlhf
 
 STAND_IN = Path(__file__).parents[2] / "support" / "stand_in_openrlhf"
@@ -252,6 +262,111 @@ async def test_a_trainer_that_falls_silent_is_ended(writer, tmp_path, monkeypatc
         )
 
 
+async def test_every_documented_figure_of_a_step_is_recorded(writer, tmp_path):
+    steps: dict[int, Mapping[str, float]] = {}
+
+    await optimizer(writer, record=steps.__setitem__).run_phase(states(2), PaidByLetters(), phase(tmp_path))
+
+    of_the_loop = {"rollouts", "rollouts_per_s"}
+    assert steps[0].keys() == MEASURES.keys() - of_the_loop
+    assert (steps[0]["truncated"], steps[0]["sync_s"], steps[0]["entropy"]) == (1.0, 0.25, 1.5)
+
+
+async def test_a_sample_that_reads_like_the_trainers_own_line_is_not_believed(writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STAND_IN", "quotes")
+    steps: dict[int, Mapping[str, float]] = {}
+
+    await optimizer(writer, record=steps.__setitem__).run_phase(states(4), PaidByLetters(), phase(tmp_path))
+
+    assert "'policy_loss': nan" in log(tmp_path)
+    assert [row["loss"] for row in steps.values()] == [0.25, 0.25]
+
+
+async def test_a_trainer_that_ends_well_without_a_model_is_an_error_and_trains_on_at_the_next_try(
+    writer, tmp_path, monkeypatch
+):
+    evaluate = PaidByLetters()
+    monkeypatch.setenv("STAND_IN", "no model")
+    with pytest.raises(OptimizerError, match="ended without writing a model"):
+        await optimizer(writer).run_phase(states(2), evaluate, phase(tmp_path))
+
+    monkeypatch.setenv("STAND_IN", "")
+    await optimizer(writer).run_phase(states(2), evaluate, phase(tmp_path))
+
+    assert len(evaluate.written) == len(evaluate.evaluated) - 8 == 8
+    assert (phase(tmp_path) / "export" / "config.json").is_file()
+
+
+async def test_a_store_that_takes_no_figures_ends_the_launch_with_its_error(writer, tmp_path):
+    def full(step: int, metrics: Mapping[str, float]) -> None:
+        raise StoreError("the disk is full")
+
+    with pytest.raises(StoreError, match="the disk is full"):
+        await optimizer(writer, record=full).run_phase(states(4), PaidByLetters(), phase(tmp_path))
+
+    assert processes.marked(str(phase(tmp_path))) == []
+
+
+async def test_a_log_that_cannot_be_written_ends_the_launch_before_it_begins(writer, tmp_path):
+    (tmp_path / "logs" / "openrlhf-phase-0.log").mkdir(parents=True)
+
+    with pytest.raises(OSError, match=r"openrlhf-phase-0\.log"):
+        await optimizer(writer).run_phase(states(2), PaidByLetters(), phase(tmp_path))
+
+
+async def test_a_cap_that_is_reached_in_a_phase_costs_nothing_twice_once_it_is_raised(writer, tmp_path):
+    evaluate, charged = PaidByLetters(), list[Usage]()
+
+    def check() -> None:
+        if len(charged) >= 8:
+            raise BudgetExhausted("the cap is reached")
+
+    with pytest.raises(BudgetExhausted):
+        await optimizer(writer, check=check, charge=charged.append).run_phase(
+            states(4), evaluate, phase(tmp_path)
+        )
+    before = dict(evaluate.written)
+    outcome = await optimizer(writer, charge=charged.append).run_phase(
+        states(4), evaluate, phase(tmp_path)
+    )
+
+    assert len(before) == 8 and before.items() <= evaluate.written.items()
+    assert len(outcome.experiences) == len(evaluate.written) == len(charged) == 16
+    assert len(set(evaluate.evaluated)) == 16
+
+
+KILLED = """
+import asyncio, sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from plugins.openrlhf import test_optimizer as here
+
+here.preflight.check = lambda *_, **__: None
+trained = here.optimizer(Path(sys.argv[2]))
+asyncio.run(trained.run_phase(here.states(4), here.PaidByLetters(), here.phase(Path(sys.argv[3]))))
+"""
+
+
+@pytest.mark.parametrize("moment", ["never starts", "hangs after 1"])
+async def test_a_killed_driver_leaves_no_trainer(writer, tmp_path, monkeypatch, moment):
+    monkeypatch.setenv("STAND_IN", moment)
+    tests = str(Path(__file__).parents[2])
+    driver = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", KILLED, tests, str(writer), str(tmp_path)),
+    )
+    mark = str(phase(tmp_path).resolve())
+    while not processes.marked(mark):
+        assert driver.returncode is None
+        await asyncio.sleep(0.05)
+
+    driver.kill()
+    await driver.wait()
+    while processes.marked(mark):
+        await asyncio.sleep(0.05)
+
+    assert driver.returncode == -signal.SIGKILL
+
+
 async def test_a_dead_actor_is_named(writer, tmp_path, monkeypatch):
     monkeypatch.setenv("STAND_IN", "dead actor")
 
@@ -296,7 +411,10 @@ async def test_the_agents_way_back_is_readable_by_this_user_alone(writer, tmp_pa
 
 async def test_keys_of_other_services_are_not_handed_to_the_trainer(writer, tmp_path, monkeypatch):
     monkeypatch.setenv("STAND_IN", "hangs after 1")
-    monkeypatch.setenv("SOME_API_KEY", "sk-secret")
+    for name in ("SOME_API_KEY", "AWS_SECRET_ACCESS_KEY", "db_password"):
+        monkeypatch.setenv(name, "sk-secret")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "of-the-cluster")
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     evaluate = PaidByLetters()
     task = asyncio.create_task(optimizer(writer).run_phase(states(4), evaluate, phase(tmp_path)))
     await evaluate.eight.wait()
@@ -308,6 +426,15 @@ async def test_keys_of_other_services_are_not_handed_to_the_trainer(writer, tmp_
         await task
 
     assert b"sk-secret" not in environment
+    assert b"RAY_AUTH_TOKEN=of-the-cluster" in environment
+    assert b"RAY_ADDRESS" not in environment
+
+
+async def test_the_writers_gpus_are_counted_as_nvidia_smi_does(writer):
+    assert devices(setup(writer, gpus=(2, 3))) == {
+        "CUDA_VISIBLE_DEVICES": "2,3",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    }
 
 
 async def test_a_python_that_does_not_exist_is_named(writer, tmp_path):

@@ -5,10 +5,23 @@ import importlib.util
 import json
 import os
 import random
+import shutil
 import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+
+
+FIGURES = {
+    "ppo_clip_ratio": 0.0,
+    "entropy_loss": 1.5,
+    "actor_grad_norm": 0.1,
+    "actor_lr": 1e-06,
+    "ppo_kl": 0.0,
+    "rollout/truncated_rate": 1.0,
+    "timing/ppo_train": 0.5,
+    "timing/broadcast": 0.25,
+}
 
 
 class Engine:
@@ -76,8 +89,11 @@ def train(given):
         assert all(answer["reward"] == answer["scores"] for answer in answers)
         step += 1
         loss = "nan" if mood == "no number" else "0.25"
-        said = f"Global step {step}: {{'policy_loss': {loss}, 'actor_lr': 1e-06}}"
-        print("" if mood == "silent" else f"\x1b[36m(PPOTrainer pid=1)\x1b[0m INFO {said}")
+        figures = ", ".join(f"'{name}': {value}" for name, value in {**FIGURES, "policy_loss": loss}.items())
+        place = "\x1b[36m(PPOTrainer pid=1)\x1b[0m INFO 12-02 01:42:20 ppo_trainer.py"
+        if mood == "quotes":
+            print(f"{place}:224] Sample: ['✨ Global step {step}: {{'policy_loss': nan}}', 0.5]", flush=True)
+        print("" if mood == "silent" else f"{place}:551] ✨ Global step {step}: {{{figures}}}", flush=True)
         tag = checkpoints / f"global_step{step}"
         tag.mkdir(parents=True, exist_ok=True)
         (tag / "place.json").write_text(json.dumps({"step": step, "done": start + batch}))
@@ -86,8 +102,8 @@ def train(given):
             sys.stdout.flush()
             time.sleep(3600)
     output = Path(given["--ckpt.output_dir"])
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "config.json").write_text("{}")
+    if mood != "no model":
+        shutil.copytree(given["--actor.model_name_or_path"], output)
 
 
 def executor_connection(given):
