@@ -60,7 +60,7 @@ def _metrics() -> Iterator[str]:
     yield "\n## Rows that lack something\n"
     yield "A process that is killed between a checkpoint and the trainer's word of that step takes the figures of the"
     yield "update and of the clock with it. Such a step gets its row at the end of the phase, after a resume, with the"
-    yield "first table alone, which the stored candidates give. A step that a resumed trainer makes again, from an older"
+    yield "first table alone, which the stored candidates give. A step that a resumed trainer makes again, from an old"
     yield "checkpoint and on the same candidates, is recorded again: its rollouts are then 0."
 
 

@@ -266,6 +266,11 @@ class ModelSetup:
 Cost: TypeAlias = Literal["free", "reported", "unpriced"]
 
 
+def _never(name: str) -> bool:
+    """Most providers start no server."""
+    return False
+
+
 @frozen
 class Provider:
     """A factory of models, with what the loop must know of them before one is opened.
@@ -278,11 +283,14 @@ class Provider:
         cost: Of a call. ``free``: it runs on the user's own machine. ``reported``: a reply
             brings its cost, where it is known. ``unpriced``: only the user knows (``--price``).
         concurrency: Calls at a time beyond which more don't help.
+        serves: Whether a model of that name is a server that WER starts and ends. It belongs to
+            this machine, so that the workers of another runner can't share it.
     """
 
     factory: Callable[..., Model]
     cost: Cost = "reported"
     concurrency: int = 32
+    serves: Callable[[str], bool] = _never
 
     def __call__(self, *given: Any) -> Model:
         """Open a model: a provider is offered in the place of its bare factory."""

@@ -57,7 +57,9 @@ def sandbox_spec() -> SandboxSpec:
         domain="wer_tau2_domain:domain",
         requirements=REQUIREMENTS,
         packages=("wer_tau2_domain",),
-        memory_bytes=2 << 30,  # an airline episode takes 30 MB once it is hashed, and many run at once
+        # An airline episode takes 0.1 s of CPU and 30 MB to hash, and many may end at once.
+        memory_bytes=2 << 30,
+        call_timeout_s=60.0,
         environ={"PYTHONHASHSEED": "0", "TZ": "UTC"},
     )
 

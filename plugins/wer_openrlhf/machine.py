@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,8 @@ class Machine:
     running: str = ""
 
 
-def look(python: str, address: str) -> Machine:
-    """Ask OpenRLHF's Python; takes some seconds.
+async def look(python: str, address: str) -> Machine:
+    """Ask OpenRLHF's Python; takes some seconds, and is ended when nobody waits for it any more.
 
     Args:
         address: Of the Ray cluster to join; empty for none.
@@ -61,20 +61,34 @@ def look(python: str, address: str) -> Machine:
         ConfigError: That Python doesn't start, or doesn't answer.
     """
     try:
-        done = subprocess.run(
-            [python, str(_PROBE), *filter(None, [address])],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            errors="replace",
+        process = await asyncio.create_subprocess_exec(
+            *(python, str(_PROBE), *filter(None, [address])),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
             env=environment({}),
         )
-        answer = _last(done.stdout) if done.returncode == 0 else None
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
-        raise ConfigError(f"{_told(python)} does not answer: {error}. {_REMEDY}") from error
-    if answer is None:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{_told(python)} does not start: {error}. {_REMEDY}") from error
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            output, words = (text.decode("utf-8", "replace") for text in await process.communicate())
+    except TimeoutError as error:
+        joining = f" while it asked the Ray cluster at {address}" if address else ""
+        raise ConfigError(
+            f"{_told(python)} gave no answer in {_TIMEOUT_S:.0f} s{joining}. {_REMEDY}"
+        ) from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        last = (words.strip().splitlines() or ["it said nothing"])[-1]
         raise ConfigError(f"{_told(python)} does not answer: {last}. {_REMEDY}")
+    try:
+        answer = _last(output)
+    except ValueError as error:
+        raise ConfigError(f"{_told(python)} does not answer: {error}. {_REMEDY}") from error
     return Machine(
         versions=answer["versions"],
         gpus=tuple(answer["gpus"]),

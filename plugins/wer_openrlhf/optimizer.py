@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from attrs import evolve
@@ -179,9 +178,14 @@ class OpenRlhf:
     async def _begin(self, phase: Phase) -> None:
         """Check everything, and put a new phase's files in place."""
         phase.folder.mkdir(parents=True, exist_ok=True)
-        setup, options, model = self._fitted, self._options, self._policy.model
-        check = partial(preflight.check, model=model, prompts=len(phase.prompts), batch=phase.batch)
-        await asyncio.to_thread(check, setup, options, folder=phase.folder)
+        await preflight.check(
+            self._fitted,
+            self._options,
+            model=self._policy.model,
+            prompts=len(phase.prompts),
+            batch=phase.batch,
+            folder=phase.folder,
+        )
         actor = actor_folder(phase.trainer)
         settle(actor)
         drop(phase.export)

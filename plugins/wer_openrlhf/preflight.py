@@ -21,8 +21,10 @@ PINS = {
 }
 """Versions that were seen to work together."""
 
+_ALL = ("0.0.0.0", "::")  # noqa: S104  (refused here)
 
-def check(
+
+async def check(
     setup: OptimizerSetup,
     options: OpenRlhfOptions,
     *,
@@ -32,7 +34,7 @@ def check(
     folder: Path,
     machine: Machine | None = None,
 ) -> None:
-    """Find what stands in the way of a launch. Blocking; takes some seconds.
+    """Find what stands in the way of a launch; takes some seconds.
 
     Args:
         model: Folder of the policy's weights, or its name on the hub.
@@ -52,7 +54,7 @@ def check(
         *_port(options),
     ]
     try:
-        seen = machine or look(options.interpreter, address)
+        seen = machine or await look(options.interpreter, address)
     except ConfigError as error:
         found.append(str(error))
     else:
@@ -115,7 +117,7 @@ def _arithmetic(setup: OptimizerSetup, options: OpenRlhfOptions, prompts: int, b
 
 def _port(options: OpenRlhfOptions) -> Iterator[str]:
     host = options.host or "127.0.0.1"
-    if host in ("0.0.0.0", "::"):
+    if host in _ALL:
         yield (
             f"optimizer.openrlhf.host is {host}, which is every machine's name for itself. Give an address of this "
             "machine that the trainer's machines reach."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -40,6 +41,10 @@ def gpus() -> list[int]:
 
 def cluster(address: str) -> dict[str, Any]:
     """Give the GPUs of each node of a running Ray, and where this machine stands in it."""
+    host, _, port = address.rpartition(":")
+    if "://" in address or not host or not port.isdecimal():
+        raise ValueError("it is not HOST:PORT, such as 10.0.0.1:6379")
+    socket.create_connection((host, int(port)), timeout=5.0).close()  # Ray itself would try for minutes
     ray: Any = import_module("ray")
 
     ray.init(address=address, log_to_driver=False, configure_logging=False)

@@ -98,6 +98,11 @@ class Renderer:
             raise ConfigError(
                 f"the writer {self.model!r} has no chat template: choose an instruction-tuned model."
             )
+        if not tokenizer("a")["input_ids"]:  # transformers makes an empty one where the files are missing
+            raise ConfigError(
+                f"the writer {self.model!r} has a tokenizer that reads nothing: its vocabulary is missing. Put the "
+                "model's tokenizer.json into its folder."
+            )
         return tokenizer
 
     def _loaded(self, kind: Any) -> Any:

@@ -124,9 +124,9 @@ class Service:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None or issubclass(kind, Exception):
-            if running := [task for task in self._tasks.values() if not task.done()]:
-                await asyncio.wait(running)  # rollouts in flight are paid for: they end and are stored
+        running = [task for task in self._tasks.values() if not task.done()]
+        if running and (kind is None or issubclass(kind, Exception)):
+            await asyncio.wait(running)  # rollouts in flight are paid for: they end and are stored
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

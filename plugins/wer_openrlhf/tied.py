@@ -19,7 +19,7 @@ def main(driver: int, command: list[str]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != driver:
         sys.exit("the program that started this one has ended")
-    os.execvp(command[0], command)
+    os.execvp(command[0], command)  # noqa: S606
 
 
 if __name__ == "__main__":

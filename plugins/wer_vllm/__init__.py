@@ -11,10 +11,15 @@ from wer.hookspecs import hookimpl
 @hookimpl
 def wer_models() -> Mapping[str, Callable[[ModelSetup], Model]]:
     """Offer ``vllm/MODEL[?options]``, which is served here, and ``vllm/MODEL@URL``, which is served already."""
-    return {"vllm": Provider(_vllm, cost="free", concurrency=64)}
+    return {"vllm": Provider(_vllm, cost="free", concurrency=64, serves=_is_ours)}
 
 
 def _vllm(setup: ModelSetup) -> Model:
     from wer_vllm.model import open_model
 
     return open_model(setup)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a model of that name is served by a server of our own."""
+    return "@http" not in name

@@ -17,6 +17,7 @@ from wer.configuration import from_toml, resolve, to_toml
 from wer.errors import PluginError, WerError
 from wer.loop.checking import check_names
 from wer.loop.recording import Recorder
+from wer.measures import OF_GROUPS
 from wer.redaction import redacted
 from wer.reports.reporting import print_report
 from wer.reports.results import results
@@ -114,6 +115,36 @@ def test_a_step_that_is_made_again_takes_the_place_of_the_first(tmp_path):
     store.put_metrics("train/0", 0, {"loss": 0.3})
 
     assert store.metrics() == [("train/0", 0, {"loss": 0.3}), ("train/0", 1, {"loss": 0.4})]
+
+
+def test_a_step_whose_word_was_lost_gets_a_row_from_its_candidates_at_the_end_of_the_phase(tmp_path):
+    made = []
+    store = perform(tmp_path / "run", stepping(), extra=(plugin([]),))
+    found = [experience for _, experience in store.experiences("train/1")]
+    size = len(found) // 4
+    recorder = Recorder(store=store, say=print)
+    recorder.open(stepping(), tmp_path, plugins.load(extra=(counting, plugin(made))))
+    recorder.begin(1)
+
+    recorder.complete(size, scaled=False)
+
+    rows = {step: row for stage, step, row in store.metrics() if stage == "train/1"}
+    assert sorted(rows) == [0, 1, 2, 3]
+    assert [rows[step].get("loss") for step in range(4)] == [0.5, 0.25, None, None]
+    mean = sum(experience.reward.total for experience in found[2 * size : 3 * size]) / size
+    assert rows[2].keys() == OF_GROUPS.keys() and rows[2]["reward"] == pytest.approx(mean)
+    assert [(stage, step) for stage, step, _ in made[0].rows] == [("train", 4), ("train", 5)]
+
+
+def test_steps_of_a_backend_that_says_nothing_of_their_size_are_left_as_they_are(tmp_path):
+    store = perform(tmp_path / "run", stepping(), extra=(plugin([]),))
+    before = store.metrics()
+    recorder = Recorder(store=store, say=print)
+    recorder.begin(1)
+
+    recorder.complete(0, scaled=False)
+
+    assert store.metrics() == before
 
 
 def test_a_step_outside_of_any_phase_is_refused(tmp_path):

@@ -73,3 +73,11 @@ def test_a_run_without_update_steps_has_no_table_of_them(store, tmp_path):
     report = write_report(tmp_path, store, configured()).read_text("utf-8")
 
     assert "Update steps" not in report
+
+
+def test_the_report_counts_who_ended_the_episodes_and_why(store, tmp_path):
+    measured(store)
+
+    report = write_report(tmp_path, store, configured()).read_text("utf-8")
+
+    assert "| counting | agent | done | 1 | 1 |" in report

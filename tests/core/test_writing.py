@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -160,3 +161,9 @@ def test_no_answer_whatever_breaks_the_parser(text):
     candidate = parse_candidate(f"<think>{text}</think><skill>{text}</skill>", state=STATE, index=0)
 
     assert candidate.text.encode("utf-8")
+
+
+def test_a_task_whose_user_decides_what_it_says_is_told_as_such():
+    (_, asked) = seed_messages(evolve(TASK, turns=()))
+
+    assert "# Task\n(a conversation: the user says in its course what they want)" in asked.content

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 from support.scripted_user import STOP, ScriptedUser
 from support.tau2_scripts import Event, play, reference
@@ -161,6 +163,18 @@ async def test_doing_nothing_passes_exactly_the_tasks_that_it_is_known_to_pass(t
             passed.add(int(task.setup["id"]))
 
     assert passed == DOES_NOTHING[domain]
+
+
+@pytest.mark.slow
+async def test_many_episodes_that_end_at_once_all_give_their_evidence(tau2, tau2_pool):
+    tasks = tau2.tasks("airline", "test")[:24]
+    episodes = [await tau2_pool.lease() for _ in tasks]
+
+    played = await asyncio.gather(
+        *(play(tau2, task, reference(task), episode) for task, episode in zip(tasks, episodes, strict=True))
+    )
+
+    assert {evidence.end for _, evidence in played} == {End(by="user", why="stop")}
 
 
 @pytest.mark.docker

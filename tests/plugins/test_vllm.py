@@ -12,12 +12,15 @@ import time
 from pathlib import Path
 
 import pytest
+from support import counting
 from support.fake_vllm import TESTS, FakeVllm
 from support.mock_openai import MockOpenAI, fails, says
 from support.perform import configured, perform
 
+from wer import plugins
 from wer.contracts import ModelSetup
 from wer.errors import ConfigError, ModelError, ModelUnavailable, PromptTooLong
+from wer.loop.checking import check_names
 from wer.records import Message, Sampling, ToolSpec
 from wer_vllm import families, wer_models
 from wer_vllm.causes import likely_cause
@@ -441,6 +444,20 @@ def test_a_run_whose_server_does_not_start_ends_before_its_first_rollout(vllm, t
 
     with pytest.raises(ModelError, match="GPUs that it was given are not there"):
         perform(tmp_path / "run", configured(executor="vllm/Qwen/tiny"))
+
+
+@pytest.mark.parametrize("role", ["executor", "user_model"])
+def test_a_server_of_wers_own_is_refused_where_rollouts_run_elsewhere(role):
+    config = configured(runner="ray", **{"executor": "openai/m", role: "vllm/Qwen/tiny?context=9"})
+
+    with pytest.raises(ConfigError, match=rf"{role} is .*reach: vllm/Qwen/tiny@http://HOST:PORT/v1"):
+        check_names(config, plugins.load(extra=(counting,)))
+
+
+def test_a_server_by_address_serves_rollouts_elsewhere_and_one_of_wers_own_the_writer():
+    config = configured(runner="ray", executor="vllm/m@http://h:8000/v1", writer="vllm/Qwen/tiny")
+
+    check_names(config, plugins.load(extra=(counting,)))
 
 
 def _texts(folder):

@@ -15,7 +15,8 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
 
     Raises:
         PluginError: With the nearest spelling and what is installed.
-        ConfigError: A writer that is named by a path is not there, or a price is unknown.
+        ConfigError: A writer that is named by a path is not there, a price is unknown, or
+            rollouts elsewhere would each need a server of their own.
     """
     plugins.optimizers.check(config.backend)
     plugins.executors.check(config.agent)
@@ -31,6 +32,7 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
         plugins.sandboxes.check(config.sandbox)
     if config.runner != LOCAL:
         plugins.runners.check(config.runner)
+        _check_servers(config, plugins)
     for name in config.tracking:
         plugins.trackers.check(name)
     if config.verifier:
@@ -45,4 +47,16 @@ def _check_prices(config: RunConfig, plugins: Plugins) -> None:
                 f"--max-cost is set, and the price of {spec!r} is unknown. Give it with "
                 f"--price {spec}=PROMPT,COMPLETION (US dollars per million prompt and completion tokens), "
                 "or cap --max-tokens."
+            )
+
+
+def _check_servers(config: RunConfig, plugins: Plugins) -> None:
+    """A server that WER starts is nobody else's: each worker of another runner would start one more."""
+    for role, spec in {"executor": config.executor, "user_model": config.user_model}.items():
+        provider = plugins.provider(spec) if spec else None
+        if provider is not None and provider.serves(spec.partition("/")[2]):
+            raise ConfigError(
+                f"{role} is {spec!r}, a server that WER starts for one machine, and with runner = {config.runner!r} "
+                "every worker would start one of its own. Start it apart, and name it by a URL that all nodes "
+                f"reach: {spec.partition('?')[0]}@http://HOST:PORT/v1."
             )

@@ -172,6 +172,9 @@ def test_phases_follow_one_cosine_end_to_end():
         ),
         (["--logger.wandb.key", "k"], "can read a command line"),
         (["0.9"], "a flag comes before its values"),
+        (["-h"], "trains nothing"),
+        (["--"], "no flag of exactly this name"),
+        (["--ds.overlap_comm", "-x"], "no flag of exactly this name"),
     ],
 )
 def test_a_further_flag_that_breaks_something_is_refused_with_the_reason(extra: list[str], reason: str):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from wer.errors import OptimizerError
-from wer_openrlhf.checkpoints import Policy, actor_folder, carry, newest_tag, step_of
+from wer_openrlhf.checkpoints import Policy, actor_folder, carry, newest_tag, settle, step_of
 
 SCHEDULE = {"base_lrs": [1e-3], "_last_lr": [4e-4], "last_epoch": 7, "_step_count": 8, "lr_lambdas": [{}]}
 
@@ -82,3 +82,50 @@ def test_an_untrained_writer_is_not_saved(tmp_path):
     Policy(model="some/model").save(tmp_path / "policy")
 
     assert not (tmp_path / "policy").exists()
+
+
+def left(folder: Path, *, latest: str | None, folders: tuple[str, ...]) -> Path:
+    """What a killed trainer left."""
+    for name in folders:
+        (folder / name).mkdir(parents=True)
+    if latest is not None:
+        (folder / "latest").write_text(latest)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("latest", "folders", "tag", "kept"),
+    [
+        ("global_step2", ("global_step1", "global_step2"), "global_step2", {"global_step1", "global_step2"}),
+        ("global_step2", ("global_step2", "global_step3"), "global_step2", {"global_step2"}),
+        ("carried", ("carried", "global_step1"), "carried", {"carried"}),
+        (None, ("global_step1",), None, set()),
+        ("", ("global_step9", "global_step10"), "global_step10", {"global_step9", "global_step10"}),
+        ("", (), None, set()),
+        ("global_step2", ("global_step3",), None, set()),
+    ],
+    ids=[
+        "whole",
+        "half written",
+        "half written after the turn",
+        "the first half written",
+        "name lost",
+        "nothing",
+        "gone",
+    ],
+)
+def test_what_a_trainer_killed_at_any_moment_left_becomes_whole_checkpoints(
+    tmp_path, latest, folders, tag, kept
+):
+    checkpoints = left(tmp_path, latest=latest, folders=folders)
+
+    settle(checkpoints)
+
+    assert newest_tag(checkpoints) == tag
+    assert {path.name for path in checkpoints.iterdir() if path.is_dir()} == kept
+
+
+def test_a_phase_without_any_checkpoint_needs_no_order(tmp_path):
+    settle(tmp_path / "nothing")
+
+    assert newest_tag(tmp_path / "nothing") is None

@@ -5,14 +5,16 @@ import json
 import os
 import signal
 import stat
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from attrs import evolve
 from support.openrlhf_cpu import make_policy
+from support.stand_in import STAND_IN, PaidByLetters, optimizer, phase, unchecked
 from support.tiny_writer import setup, states
 
 from wer.errors import (
@@ -25,45 +27,10 @@ from wer.errors import (
     WerError,
 )
 from wer.measures import MEASURES
-from wer.records import Candidate, Experience, RefinementState, Reward, Usage
+from wer.records import Usage
 from wer_openrlhf import preflight, processes
 from wer_openrlhf.checkpoints import newest_tag
 from wer_openrlhf.launching import devices
-from wer_openrlhf.optimizer import OpenRlhf
-
-STAND_IN = Path(__file__).parents[2] / "support" / "stand_in_openrlhf"
-
-
-class PaidByLetters:
-    """Pays for an ``a``; keeps what was written, as a run's store does."""
-
-    def __init__(self, fault: Exception | None = None, hold: asyncio.Event | None = None) -> None:
-        self.written: dict[tuple[str, int], Candidate] = {}
-        self.evaluated: list[tuple[str, int]] = []
-        self.fault = fault
-        self.hold = hold
-        self.eight = asyncio.Event()
-
-    def recorded(self, state: RefinementState) -> Sequence[Candidate]:
-        return [self.written[key] for key in sorted(self.written) if key[0] == state.id]
-
-    async def __call__(
-        self, proposals: Sequence[tuple[RefinementState, Candidate]], n: int | None = None
-    ) -> Sequence[Experience]:
-        found = []
-        for state, candidate in proposals:
-            self.written.setdefault((state.id, candidate.index), candidate)
-            self.evaluated.append((state.id, candidate.index))
-            if len(self.written) == 8:
-                self.eight.set()
-            if self.hold is not None and len(self.evaluated) > 6:
-                await self.hold.wait()
-            if self.fault is not None and len(self.evaluated) > 3:
-                raise self.fault
-            paid = candidate.text.count("a") / 8
-            reward = Reward(fmt=0.0, task=paid, len=0.0, total=paid / 3)
-            found.append(Experience(state=state, candidate=candidate, rollouts=(), reward=reward))
-        return found
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +41,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(STAND_IN))
-    monkeypatch.setattr(preflight, "check", lambda *_, **__: None)  # this Python has no OpenRLHF to look at
-
-
-def optimizer(writer: Path, *, options: Mapping[str, Any] | None = None, **changes: Any) -> OpenRlhf:
-    table = {"python": sys.executable, "batch": 2, **(options or {})}
-    made = setup(writer, max_prompt_tokens=8000, max_response_tokens=8, **changes)
-    return OpenRlhf(evolve(made, options=table))
-
-
-def phase(folder: Path, number: int = 0) -> Path:
-    return folder / "checkpoints" / f"phase-{number}"
+    monkeypatch.setattr(preflight, "check", unchecked)
 
 
 def log(folder: Path, number: int = 0) -> str:
@@ -188,7 +145,7 @@ async def test_a_phase_goes_on_from_its_checkpoint_and_writes_nothing_twice(writ
         states(4), evaluate, phase(tmp_path)
     )
 
-    assert len(before) == 8
+    assert len(before) == outcome.step_size == 8
     assert len(evaluate.written) == len(outcome.experiences) == 16
     assert before.items() <= evaluate.written.items()
     assert list(steps) == [1]
@@ -326,9 +283,7 @@ async def test_a_cap_that_is_reached_in_a_phase_costs_nothing_twice_once_it_is_r
             states(4), evaluate, phase(tmp_path)
         )
     before = dict(evaluate.written)
-    outcome = await optimizer(writer, charge=charged.append).run_phase(
-        states(4), evaluate, phase(tmp_path)
-    )
+    outcome = await optimizer(writer, charge=charged.append).run_phase(states(4), evaluate, phase(tmp_path))
 
     assert len(before) == 8 and before.items() <= evaluate.written.items()
     assert len(outcome.experiences) == len(evaluate.written) == len(charged) == 16
@@ -339,32 +294,37 @@ KILLED = """
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from plugins.openrlhf import test_optimizer as here
+from support.stand_in import PaidByLetters, optimizer, phase, unchecked
+from support.tiny_writer import states
+from wer_openrlhf import preflight
 
-here.preflight.check = lambda *_, **__: None
-trained = here.optimizer(Path(sys.argv[2]))
-asyncio.run(trained.run_phase(here.states(4), here.PaidByLetters(), here.phase(Path(sys.argv[3]))))
+preflight.check = unchecked
+trained = optimizer(Path(sys.argv[2]))
+asyncio.run(trained.run_phase(states(4), PaidByLetters(), phase(Path(sys.argv[3]))))
 """
 
 
 @pytest.mark.parametrize("moment", ["never starts", "hangs after 1"])
-async def test_a_killed_driver_leaves_no_trainer(writer, tmp_path, monkeypatch, moment):
+def test_a_killed_driver_leaves_no_trainer(writer, tmp_path, monkeypatch, moment):
     monkeypatch.setenv("STAND_IN", moment)
     tests = str(Path(__file__).parents[2])
-    driver = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", KILLED, tests, str(writer), str(tmp_path)),
-    )
     mark = str(phase(tmp_path).resolve())
-    while not processes.marked(mark):
-        assert driver.returncode is None
-        await asyncio.sleep(0.05)
+    driver = subprocess.Popen([sys.executable, "-c", KILLED, tests, str(writer), str(tmp_path)])
+    assert comes(lambda: bool(processes.marked(mark)))
 
     driver.kill()
-    await driver.wait()
-    while processes.marked(mark):
-        await asyncio.sleep(0.05)
+    driver.wait()
 
-    assert driver.returncode == -signal.SIGKILL
+    assert comes(lambda: not processes.marked(mark))
+
+
+def comes(true: Callable[[], bool]) -> bool:
+    """Wait until it is, for a minute at most."""
+    for _ in range(1200):
+        if true():
+            return True
+        time.sleep(0.05)
+    return False
 
 
 async def test_a_dead_actor_is_named(writer, tmp_path, monkeypatch):

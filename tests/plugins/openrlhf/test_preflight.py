@@ -1,5 +1,7 @@
 """What would go wrong on a GPU is said before one is used, all at once, with its remedy."""
 
+import asyncio
+import os
 import socket
 import sys
 from pathlib import Path
@@ -43,14 +45,16 @@ def check(
 ) -> None:
     chosen = structure(OpenRlhfOptions, options, where="optimizer.openrlhf")
     made: OptimizerSetup = setup(policy, **changes)
-    preflight.check(
-        made,
-        chosen,
-        model=str(policy),
-        prompts=prompts,
-        batch=batch,
-        folder=folder or Path.cwd(),
-        machine=machine,
+    asyncio.run(
+        preflight.check(
+            made,
+            chosen,
+            model=str(policy),
+            prompts=prompts,
+            batch=batch,
+            folder=folder or Path.cwd(),
+            machine=machine,
+        )
     )
 
 
@@ -184,8 +188,72 @@ def test_a_cluster_is_counted_node_by_node(policy: Path, cluster: Cluster | None
 def test_a_python_without_openrlhf_is_told_apart_from_one_that_does_not_start(policy: Path, tmp_path: Path):
     with pytest.raises(ConfigError, match="has no openrlhf"):
         check(policy, {**WHOLE, "python": sys.executable}, machine=None)
-    with pytest.raises(ConfigError, match="does not answer"):
+    with pytest.raises(ConfigError, match="does not start"):
         check(policy, {**WHOLE, "python": str(tmp_path / "nothing")}, machine=None)
+
+
+@pytest.mark.parametrize("program", ["/bin/true", "/bin/false", "/bin/echo", "/bin/cat", "/", "/etc/passwd"])
+def test_a_program_that_is_no_python_is_refused_and_not_believed(policy: Path, program: str):
+    with pytest.raises(
+        ConfigError, match=rf"optimizer.openrlhf.python, '{program}', does not (answer|start)"
+    ):
+        asyncio.run(look(program, ""))
+
+
+@pytest.mark.parametrize("address", ["foo", ":1", "ray://127.0.0.1:1", "127.0.0.1:1", "127.0.0.1:99999999"])
+def test_a_cluster_that_is_none_is_told_at_once(policy: Path, address: str):
+    found = asyncio.run(look(sys.executable, address))
+
+    assert found.cluster is None and found.trouble
+
+
+async def test_a_probe_that_nobody_waits_for_any_more_is_ended(tmp_path: Path):
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path / 'pid'}\nexec sleep 3600\n")
+    program.chmod(0o755)
+    task = asyncio.create_task(look(str(program), ""))
+    for _ in range(600):
+        if (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text():
+            break
+        await asyncio.sleep(0.05)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_python_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wer_openrlhf.machine._TIMEOUT_S", 0.5)
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nexec sleep 3600\n")
+    program.chmod(0o755)
+
+    with pytest.raises(ConfigError, match=r"gave no answer in 0 s while it asked the Ray cluster at h:1"):
+        asyncio.run(look(str(program), "h:1"))
+
+
+def test_a_ray_that_would_be_joined_unasked_is_named_with_both_remedies(policy: Path):
+    busy = evolve(EIGHT, running="10.0.0.9:6379")
+
+    with pytest.raises(ConfigError, match=r"--ray-address 10\.0\.0\.9:6379, or end it with `ray stop`"):
+        check(policy, WHOLE, machine=busy)
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        ("0.0.0.0", "every machine's name for itself"),
+        ("192.0.2.1", r"'192\.0\.2\.1' is no IPv4 address of this machine"),
+        ("no-such-machine.invalid", "is no IPv4 address of this machine"),
+        ("::1", "is no IPv4 address of this machine"),
+    ],
+)
+def test_a_host_under_which_nobody_reaches_this_machine_is_refused(policy: Path, host: str, message: str):
+    with pytest.raises(ConfigError, match=message):
+        check(policy, {**WHOLE, "host": host})
 
 
 def test_weights_are_counted_without_reading_them(policy: Path):
@@ -222,7 +290,7 @@ def test_the_probe_finds_the_pinned_stack_and_a_clusters_gpus(monkeypatch: pytes
         "minibatch": 2,
     }
     with pretend_gpus(2) as ray:
-        found = look(python(), ray.address)
+        found = asyncio.run(look(python(), ray.address))
         check(policy, options, machine=None, ray_address=ray.address)
 
     assert found.cluster is not None

@@ -52,7 +52,9 @@ class Agent:
         headers = {"Authorization": f"Bearer {self.token}"}
         async with (
             aiohttp.ClientSession(headers=headers) as session,
-            session.post(f"{self.service.url}/{what}", data=io.BytesIO(json.dumps(body).encode())) as response,
+            session.post(
+                f"{self.service.url}/{what}", data=io.BytesIO(json.dumps(body).encode())
+            ) as response,
         ):
             plain = response.content_type != "application/json"
             return response.status, await (response.text() if plain else response.json())
@@ -295,7 +297,11 @@ async def test_whatever_the_model_writes_is_a_candidate_that_earns_something(tex
     evaluate.written[FIRST, 0].text.encode()
 
 
-@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000], ids=["cut", "no text", "list", "null", "deep"])
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000],
+    ids=["cut", "no text", "list", "null", "deep"],
+)
 async def test_a_body_that_is_no_question_stops_the_training(body: bytes):
     async with serving() as service:
         headers = {"Authorization": f"Bearer {service.token}"}
@@ -325,7 +331,9 @@ async def test_a_body_beyond_all_measure_is_refused():
 async def test_a_stranger_with_a_token_in_another_encoding_is_just_a_stranger():
     async with serving() as service:
         reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
-        writer.write(b"POST /claim HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\r\nContent-Length: 0\r\n\r\n")
+        writer.write(
+            b"POST /claim HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\r\nContent-Length: 0\r\n\r\n"
+        )
         line = await reader.readline()
         writer.close()
 
@@ -338,10 +346,14 @@ async def test_an_agent_that_hangs_up_in_the_middle_of_a_question_may_ask_again(
         _, writer = await asyncio.open_connection("127.0.0.1", service.port)
         token = service.token.encode()
         writer.write(
-            b"POST /claim HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + b"\r\nContent-Length: 99\r\n\r\n{"
+            b"POST /claim HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+            + token
+            + b"\r\nContent-Length: 99\r\n\r\n{"
         )
         await writer.drain()
-        while service.seen is None:
+        for _ in range(3000):
+            if service.seen is not None:
+                break
             await asyncio.sleep(0.01)
         writer.close()
         await writer.wait_closed()

@@ -172,6 +172,16 @@ def test_the_states_retained_in_the_first_phase_are_the_prompts_of_the_second(re
     assert {found.state.id for _, found in store.experiences("train/1")} == asked
 
 
+def test_every_step_has_its_row_although_the_run_was_killed_in_the_middle(resumed):
+    run, _, _ = resumed
+
+    rows = [(stage, step) for stage, step, _ in Store(run / "wer.sqlite").metrics()]
+    for phase in (0, 1):
+        lines = (run / "checkpoints" / f"phase-{phase}" / "prompts.jsonl").read_text("utf-8").splitlines()
+        made = sorted(step for stage, step in rows if stage == f"train/{phase}")
+        assert made == list(range(len(made))) and len(lines) % len(made) == 0
+
+
 def test_weights_and_schedule_go_on_from_phase_to_phase(resumed):
     run, _, _ = resumed
 

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-
 FIGURES = {
     "ppo_clip_ratio": 0.0,
     "entropy_loss": 1.5,
