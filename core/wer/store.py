@@ -408,10 +408,12 @@ class Store:
             db.execute(added.on_conflict_do_update(index_elements=["stage", "step"], set_=row))
 
     def metrics(self) -> Sequence[tuple[str, int, Mapping[str, float]]]:
-        """(stage, step, figures by name) of all training steps, in the order in which they were first made."""
+        """(stage, step, figures by name) of all training steps, by stage in the order of their beginning."""
         query = sa.select(_metrics).order_by(sa.text("rowid"))
         with self._engine.begin() as db:
-            return [(row.stage, row.step, row.json) for row in db.execute(query)]
+            rows = [(row.stage, row.step, row.json) for row in db.execute(query)]
+        began = list(dict.fromkeys(stage for stage, _, _ in rows))
+        return sorted(rows, key=lambda row: (began.index(row[0]), row[1]))
 
     def _one(self, query: sa.Select[Any]) -> str:
         with self._engine.begin() as db:

@@ -147,6 +147,18 @@ def test_steps_of_a_backend_that_says_nothing_of_their_size_are_left_as_they_are
     assert store.metrics() == before
 
 
+def test_a_step_that_got_its_row_late_stands_before_those_that_came_after_it(tmp_path):
+    store = Store(tmp_path / "wer.sqlite", create=True)
+    for stage, step in (("train/1", 0), ("train/10", 1), ("train/10", 0)):
+        store.put_metrics(stage, step, {})
+
+    assert [(stage, step) for stage, step, _ in store.metrics()] == [
+        ("train/1", 0),
+        ("train/10", 0),
+        ("train/10", 1),
+    ]
+
+
 def test_a_step_outside_of_any_phase_is_refused(tmp_path):
     recorder = Recorder(store=Store(tmp_path / "wer.sqlite", create=True), say=print)
 

@@ -186,7 +186,8 @@ def test_weights_and_schedule_go_on_from_phase_to_phase(resumed):
     run, _, _ = resumed
 
     rows = {(stage, step): row for stage, step, row in Store(run / "wer.sqlite").metrics()}
-    rates = [row["learning_rate"] for _, row in sorted(rows.items())]
+    # A step whose word was lost with the killed driver has what its candidates tell, and no rate.
+    rates = [row["learning_rate"] for _, row in sorted(rows.items()) if "learning_rate" in row]
     assert rates == sorted(rates, reverse=True)
     assert rates[-1] == 0.0
     assert (run / "checkpoints" / "final" / "merged" / "model.safetensors").is_file()
