@@ -26,6 +26,7 @@ class Connection(asyncio.Protocol):
         self.heard = heard
         self.lost: Callable[[str], None] = lambda problem: None
         self.open = False
+        self._unwanted = False
         self._problem = ""
         self._rest = bytearray()
         self._limit = 4096  # a stranger gets room for an introduction only
@@ -59,7 +60,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(line)
 
     def hang_up(self, problem: str = "") -> None:
-        """End the connection at once."""
+        """End the connection at once, or as soon as it is made."""
+        self._unwanted = True
         if self.open:
             self._problem = self._problem or problem
             self._transport.abort()
@@ -69,6 +71,8 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self.open = True
+        if self._unwanted:
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Called by asyncio with any piece of the stream: deliver whole lines, hang up on one too long."""

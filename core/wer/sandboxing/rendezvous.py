@@ -12,6 +12,7 @@ import secrets
 import shutil
 import tempfile
 from pathlib import Path
+from weakref import WeakSet
 
 from attrs import frozen
 
@@ -44,6 +45,7 @@ class Rendezvous:
         self._server: asyncio.Server | None = None
         self._expected: dict[str, asyncio.Future[Caller]] = {}
         self._strangers: set[Connection] = set()
+        self._everyone: WeakSet[Connection] = WeakSet()
 
     @classmethod
     async def open(cls, *, shared: bool) -> Rendezvous:
@@ -68,18 +70,24 @@ class Rendezvous:
         return key, promise
 
     async def close(self) -> None:
-        """Stop listening and remove the folder."""
+        """Stop listening, end every connection and remove the folder.
+
+        That includes one that is only being made, and one whose promise nobody awaits any more.
+        """
         if self._server is not None:
             self._server.close()
-        for stranger in tuple(self._strangers):
-            stranger.hang_up()
         for promise in tuple(self._expected.values()):
             promise.cancel()
+        for connection in tuple(self._everyone):
+            connection.hang_up()
+        for _ in range(3):  # asyncio closes an aborted connection in its next turns
+            await asyncio.sleep(0)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _answer(self) -> Connection:
         stranger = Connection(self._introduce)
         self._strangers.add(stranger)
+        self._everyone.add(stranger)
         stranger.lost = lambda problem: self._strangers.discard(stranger)
         asyncio.get_running_loop().call_later(_INTRODUCTION_S, self._turn_away, stranger)
         return stranger
