@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from wer_tau2_domain.digest import watch
+
 DOMAINS = ("airline", "retail", "telecom")
 
 _LEFT_OUT = ("tau2.utils.llm_utils", "tau2.data_model.simulation")
@@ -41,6 +43,8 @@ class Package:
         self.environments: Mapping[str, Any] = {
             name: _module(f"domains.{name}.environment").get_environment() for name in DOMAINS
         }
+        for environment in self.environments.values():
+            watch(environment.tools)
         self.tasks = _module("data_model.tasks")
         self.messages = _module("data_model.message")
         self._agent = _module("agent.llm_agent")

@@ -280,6 +280,7 @@ async def our_verdicts(env, scripts: Sequence[tuple[Task, Script]], pool):
             "reward": verdict.score,
             "end": ENDS[evidence.end.why],
             "results": seen,
+            "db": evidence.turns[-1].state["db"],
             "why": verdict.diagnostics,
         }
 
@@ -292,7 +293,7 @@ def mismatches(names, scripts, ours, theirs):
     for name, (task, _), mine, official in zip(names, scripts, ours, theirs, strict=True):
         official = {**official, "results": sorted(official["results"])}
         # The package has no verdict on an agent that leaves: its agents can't.
-        keys = ("end", "results") if official["end"] == "left" else ("reward", "end", "results")
+        keys = ("end", "results", "db") if official["end"] == "left" else ("reward", "end", "results", "db")
         different = {key: (mine[key], official[key]) for key in keys if mine[key] != official[key]}
         if different:
             found.append((task.id, name, different, mine["why"]))

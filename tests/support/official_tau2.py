@@ -3,7 +3,8 @@
 Reads a JSON list on stdin and writes one of the same length on stdout. An item has the
 ``domain``, the package's ``task``, and ``events``, in order: ``["agent", text, calls]`` and
 ``["user", text, calls]``, with ``calls`` a list of ``[name, arguments]``, empty in a spoken
-message. The answer is ``{"reward": float, "end": str, "steps": int, "results": [[text, error]]}``.
+message. The answer is ``{"reward": float, "end": str, "steps": int, "results": [[text, error]],
+"db": str}``.
 """
 
 import json
@@ -110,7 +111,8 @@ def official(item):
         simulation = None
         end = "left" if isinstance(error, Left) else "agent_error"
     results = [[told.content, told.error] for told in played.trajectory if isinstance(told, ToolMessage)]
-    answer = {"reward": 0.0, "end": "", "steps": played.step_count, "results": results}
+    db = _hash(environment)
+    answer = {"reward": 0.0, "end": "", "steps": played.step_count, "results": results, "db": db}
     if simulation is None:
         return {**answer, "end": end}
     dice.seed(0)
@@ -120,6 +122,13 @@ def official(item):
     except ValueError as error:
         return {**answer, "end": f"crashed: {error}"}
     return {**answer, "reward": reward, "end": simulation.termination_reason.value}
+
+
+def _hash(environment):
+    try:
+        return environment.get_db_hash()
+    except Exception as error:
+        return f"no hash: {type(error).__name__}"
 
 
 def main():
