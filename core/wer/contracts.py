@@ -7,11 +7,11 @@ scored), and what is an error of the user.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from attrs import frozen
+from attrs import field, frozen
 
 from wer.records import (
     Answer,
@@ -25,6 +25,7 @@ from wer.records import (
     PhaseOutcome,
     RefinementState,
     Reply,
+    Rollout,
     Sampling,
     SandboxSpec,
     Skill,
@@ -188,6 +189,18 @@ class Environment(Protocol):
         """What the verifier compares with, made once a task in a fresh episode and stored.
 
         Never shown to an executor.
+        """
+        ...
+
+
+@runtime_checkable
+class Referenced(Protocol):
+    """An environment that knows how its tasks are solved."""
+
+    def reference(self, task: Task) -> Sequence[Sequence[ToolCall]] | None:
+        """Calls that solve a task, a list a turn; None where there are none that an agent alone can make.
+
+        For audits, and for optimizers that compare with a success. Never shown to an executor.
         """
         ...
 
@@ -458,6 +471,54 @@ class Optimizer(Protocol):
         ...
 
 
+@runtime_checkable
+class Consolidating(Protocol):
+    """An optimizer that writes one skill for a whole domain by itself, so that none is merged from many."""
+
+    async def consolidate(self, states: Sequence[RefinementState], seed: int) -> Skill:
+        """Write a domain's skill from what happened in all of its training tasks.
+
+        Args:
+            states: One a task, all with the same skill in force, with all of its rollouts.
+
+        Returns:
+            The skill in force, where nothing better could be written.
+        """
+        ...
+
+
+class Notes(Protocol):
+    """Texts that a run keeps for its optimizer, by key."""
+
+    def get(self, key: str) -> str | None:
+        """Find a text; None when it is still to be written."""
+        ...
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a text at once, and for good: what is written first is what counts."""
+        ...
+
+
+class Notebook:
+    """Notes that last as long as the process."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def get(self, key: str) -> str | None:
+        """See `Notes`."""
+        return self._texts.get(key)
+
+    def put(self, key: str, text: str) -> None:
+        """See `Notes`."""
+        self._texts.setdefault(key, text)
+
+
+async def _no_reference(task: Task) -> Rollout | None:
+    """Most tasks of the world have none."""
+    return None
+
+
 @frozen(kw_only=True)
 class OptimizerSetup:
     """What an optimizer is made from.
@@ -489,6 +550,10 @@ class OptimizerSetup:
             phase was interrupted, takes the place of the first. ``rollouts`` and
             ``rollouts_per_s`` are the loop's to add. This, `check` and `charge` belong to
             the event loop's thread.
+        reference: Plays a task's reference in a fresh episode and gives the judged rollout;
+            None where the environment has none. For writers only, never for an executor.
+        notes: Texts by key that the run keeps, such as what a model was paid to write: an
+            interrupted run finds them again.
     """
 
     writer: str
@@ -505,6 +570,8 @@ class OptimizerSetup:
     check: Callable[[], None]
     charge: Callable[[Usage], None]
     record: Callable[[int, Mapping[str, float]], None]
+    reference: Callable[[Task], Awaitable[Rollout | None]] = _no_reference
+    notes: Notes = field(factory=Notebook)
     ray_address: str = ""
     gpus: tuple[int, ...] = ()
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import evolve
-
-from wer.contracts import Executor
-from wer.loop.local import LocalRunner
 from wer.loop.noop import NoOp
 from wer.loop.opening import Run
 from wer.loop.rollouts import Scheduler, seeds_of
@@ -38,7 +34,7 @@ async def measure(run: Run, skills: Mapping[str, Mapping[str, Skill]], *, split:
     idle = [(NOOP, task, 0) for _, task in tasks]
     run.display.stage(f"{split} split: the agent that does nothing", len(idle))
     nothing = [Unit(task=task, skill=NO_SKILL, seed=0) for _, task in tasks]
-    await _record(run, _with_executor(run.scheduler, NoOp()), idle, nothing)
+    await _record(run, run.scheduler.around(NoOp()), idle, nothing)
 
 
 async def _record(
@@ -46,9 +42,3 @@ async def _record(
 ) -> None:
     rollouts = await scheduler.run(units)
     run.store.put_results([(*key, rollout) for key, rollout in zip(keys, rollouts, strict=True)])
-
-
-def _with_executor(scheduler: Scheduler, executor: Executor) -> Scheduler:
-    """The same scheduler around another agent. Its units run here, wherever the others do."""
-    world = evolve(scheduler.world, executor=executor)
-    return evolve(scheduler, world=world, runner=LocalRunner(world=world))

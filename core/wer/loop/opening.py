@@ -16,13 +16,15 @@ from wer.gpus import assigned
 from wer.loop.checking import check_names
 from wer.loop.domains import Domain, domains, environments
 from wer.loop.evaluating import Evaluation
+from wer.loop.following import follow
 from wer.loop.ledger import Budget, Ledger, RoleModel
+from wer.loop.notes import StoredNotes
 from wer.loop.recording import Recorder
 from wer.loop.roles import Models, gpus_of, specs
 from wer.loop.rollouts import Limits, Scheduler
 from wer.loop.workplace import choose_runner, open_world
 from wer.plugins import Plugins
-from wer.records import Rollout
+from wer.records import Rollout, Task
 from wer.store import Store
 
 
@@ -84,8 +86,14 @@ class Run:
             charge=lambda usage: self.ledger.charge("writer", usage),
             ray_address=config.ray_address,
             record=self.recorder.step,
+            reference=self.reference,
+            notes=StoredNotes(store=self.store, optimizer=config.backend),
         )
         return self.plugins.optimizers.make(config.backend, setup)
+
+    async def reference(self, task: Task) -> Rollout | None:
+        """Play a task's reference; see `wer.contracts.OptimizerSetup`."""
+        return await follow(self.scheduler, self.scheduler.world.environments[task.env], task)
 
 
 @asynccontextmanager

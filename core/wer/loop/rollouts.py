@@ -15,7 +15,7 @@ from typing import Any
 from attrs import Factory, evolve, field, frozen
 from tenacity import AttemptManager
 
-from wer.contracts import Runner
+from wer.contracts import Executor, Runner
 from wer.errors import InfrastructureError, ModelError, ModelUnavailable, VerifierError
 from wer.loop.ledger import Ledger
 from wer.loop.local import LocalRunner, World
@@ -65,6 +65,11 @@ class Scheduler:
     _flying: set[asyncio.Future[None]] = field(factory=set, init=False)
     _failures: list[Exception] = field(factory=list, init=False)
     _expecting: dict[str, asyncio.Lock] = field(factory=dict, init=False)
+
+    def around(self, executor: Executor) -> Scheduler:
+        """The same scheduler around another agent. Its units run here, wherever the others do."""
+        world = evolve(self.world, executor=executor)
+        return evolve(self, world=world, runner=LocalRunner(world=world))
 
     async def run(self, units: Sequence[Unit]) -> tuple[Rollout, ...]:
         """Have all units, in their order; equal units are one rollout.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from wer.contracts import Optimizer
+from wer.contracts import Consolidating, Optimizer
 from wer.loop.domains import Domain
 from wer.loop.measuring import measure
 from wer.loop.merging import merge
@@ -14,7 +14,7 @@ from wer.loop.opening import Run
 from wer.loop.refining import refine
 from wer.loop.seeding import Scanned, demand_signal, first_states, given_seed, scan, seed_skills
 from wer.loop.training import train
-from wer.records import NO_SKILL, Experience, Skill
+from wer.records import NO_SKILL, Experience, RefinementState, Skill, derive_seed
 from wer.skills import save_skill
 from wer.together import together
 
@@ -94,10 +94,27 @@ async def begin(run: Run) -> Start:
 
 
 async def refine_all(run: Run, optimizer: Optimizer, start: Start, label: str) -> Mapping[str, Skill]:
-    """Refine every training task's skill and merge each domain's into one."""
+    """Refine every training task's skill and merge each domain's into one, or have a domain's written at once."""
+    if isinstance(optimizer, Consolidating):
+        return await _consolidate_all(run, optimizer, start)
     refined = iter(await refine(run, optimizer, start.all, label=label))
     by_domain = {name: tuple(next(refined) for _ in tasks) for name, tasks in start.scanned.items()}
     return await _merge_all(run, by_domain, label)
+
+
+async def _consolidate_all(run: Run, optimizer: Consolidating, start: Start) -> Mapping[str, Skill]:
+    """Roll every domain's seed skill out on all of its training tasks, and have it rewritten from that."""
+    bases = await _merge_all(run, start.scanned, "seed")
+    skills = {task.task.key: bases[name] for name, tasks in start.scanned.items() for task in tasks}
+    tasks = [task.task for task in start.all]
+    scanned = iter(await scan(run, skills, tasks, label="training tasks, one skill a domain"))
+    written = {}
+    for name, sources in start.scanned.items():
+        found = [next(scanned) for _ in sources]
+        states = [RefinementState(task=each.task, skill=each.skill, evidence=each.rollouts) for each in found]
+        run.display.stage(f"consolidating {name}", 0, unit="calls")
+        written[name] = await optimizer.consolidate(states, derive_seed(run.config.seed, "consolidate", name))
+    return written
 
 
 async def _merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
