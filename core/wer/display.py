@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from wer.records import Rollout, Usage
 
 _PLAIN_EVERY_S = 15.0
+_FORESEEABLE = 0.1
+"""Share of a stage after which its pace so far, with what was written before, says when it will end."""
 
 
 class Display:
@@ -121,7 +123,8 @@ class Display:
         if not self.console.is_terminal and now - self._told >= _PLAIN_EVERY_S:
             self._told = now
             left = (now - self._stage_begun) / max(1, self._done) * max(0, self._total - self._done)
-            until = f", {left:.0f} s left in this stage" if self._total else ""
+            begun = self._total and self._done >= _FORESEEABLE * self._total
+            until = f", {left:.0f} s left in this stage" if begun else ""
             self.say(f"{self._name}: {self._done}/{self._total or '?'} {self._unit}, {self._state()}{until}")
 
     def _state(self) -> str:

@@ -44,7 +44,8 @@ def assigned(table: Mapping[str, str]) -> Mapping[str, tuple[int, ...]]:
     """Read the table ``[gpus]``: the GPUs of each role, by the numbers that ``nvidia-smi`` lists.
 
     Args:
-        table: Numbers and ranges by role: ``{"writer": "0-3,6", "executor": "4-5"}``.
+        table: Numbers and ranges by role: ``{"writer": "0-3,6", "executor": "4-5"}``. An
+            empty text gives a role none of its own, in spite of a preset.
 
     Raises:
         ValueError: An unknown role, something that is not a range, or a GPU given twice.
@@ -55,6 +56,8 @@ def assigned(table: Mapping[str, str]) -> Mapping[str, tuple[int, ...]]:
             raise ValueError(
                 f"gpus: no role named {role!r}{nearest(role, ROLES) or '.'} Roles with GPUs: {', '.join(ROLES)}."
             )
+        if not text:
+            continue
         numbers = _numbers(role, text)
         for other, taken in found.items():
             if shared := sorted(set(numbers) & set(taken)):

@@ -16,6 +16,7 @@ from wer.errors import ConfigError, OptimizerError
 from wer.measures import describe
 from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Usage, derive_seed
 from wer.writing import unwritten
+from wer_grpo.asking import try_folder
 from wer_grpo.authoring import Author, Written
 from wer_grpo.checkpoints import (
     Progress,
@@ -44,7 +45,8 @@ class Grpo:
         setup: ``setup.options`` is read as `GrpoOptions`.
 
     Raises:
-        ConfigError: An option is wrong, or a group would have one candidate.
+        ConfigError: An option is wrong, a group would have one candidate, or the writer is a
+            folder whose tokenizer or chat template is of no use.
     """
 
     learns = True
@@ -55,6 +57,7 @@ class Grpo:
             raise ConfigError(
                 f"GRPO compares the candidates of a group, and training.k is {setup.k}. Set it to 2 or more."
             )
+        try_folder(setup.writer)
         self._setup = setup
         self._worker = Worker()
 

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from attrs import frozen
 from peft import LoraConfig, LoraModel
-from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
+from transformers import AttentionInterface, AutoModelForCausalLM
 from transformers.utils import logging
 
 from wer.contracts import OptimizerSetup
 from wer.errors import ConfigError, PromptTooLong
 from wer.records import Candidate, RefinementState, Usage
 from wer.writing import parse_candidate, revision_messages
+from wer_grpo.asking import open_tokenizer, rendered
 from wer_grpo.branches import NAME, branch_attention
 from wer_grpo.options import GrpoOptions
 from wer_grpo.policy import Answer, Policy, check_writer
@@ -28,12 +29,14 @@ class Writer:
     """A policy that reads states and writes candidates.
 
     Attributes:
+        name: As the user named it.
         model: The model as it is trained; with adapters, PEFT's `LoraModel` around it.
         tokenizer: Has a chat template.
         end_tokens: Any of them ends an answer.
         max_prompt_tokens: What the run and the model's context allow.
     """
 
+    name: str
     model: Any
     policy: Policy
     tokenizer: Any
@@ -46,8 +49,7 @@ class Writer:
         Raises:
             PromptTooLong: The request does not fit; it is never cut.
         """
-        chat = [{"role": message.role, "content": message.content} for message in revision_messages(state)]
-        text = self.tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        text = rendered(self.tokenizer, revision_messages(state), self.name)
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         if len(ids) > self.max_prompt_tokens:
             raise PromptTooLong(
@@ -90,23 +92,20 @@ def open_writer(setup: OptimizerSetup, options: GrpoOptions) -> Writer:
     AttentionInterface.register(NAME, branch_attention)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     folder = writer_folder(setup.writer, setup.progress)
+    tokenizer = open_tokenizer(folder, setup.writer)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
         model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation=NAME)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # configurations and weights raise whatever comes
         raise ConfigError(
             f"the grpo backend cannot train the writer {setup.writer!r} ({error}). It needs weights: a Hugging Face "
             "folder of a causal language model, a .gguf file, or local/NAME of `wer models list`."
         ) from error
-    if tokenizer.chat_template is None:
-        raise ConfigError(
-            f"the writer {setup.writer!r} has no chat template: choose an instruction-tuned model."
-        )
     model = model.to(device)
     policy = Policy(model=model, temperature=setup.temperature or 1.0, top_k=setup.top_k)
     check_writer(policy, torch.tensor(tokenizer("You revise the written skill.")["input_ids"], device=device))
     context = getattr(model.config, "max_position_embeddings", None) or setup.max_prompt_tokens
     return Writer(
+        name=setup.writer,
         model=_adapted(model, options, setup.seed),
         policy=policy,
         tokenizer=tokenizer,

@@ -49,7 +49,7 @@ class OpenRlhf:
         setup: ``setup.options`` is read as `OpenRlhfOptions`.
 
     Raises:
-        ConfigError: An option is wrong.
+        ConfigError: An option is wrong, or the writer is a folder that cannot be asked.
     """
 
     learns = True
@@ -60,11 +60,19 @@ class OpenRlhf:
             raise ConfigError(
                 f"GRPO compares the candidates of a group, and training.k is {setup.k}. Set it to 2 or more."
             )
+        if setup.ray_address and setup.gpus:
+            raise ConfigError(
+                f"gpus.writer names GPUs of this machine ({', '.join(map(str, setup.gpus))}), and with --ray-address "
+                f"{setup.ray_address} it is Ray that gives the writer its GPUs. Leave them out (--gpus writer=) and "
+                "start Ray with CUDA_VISIBLE_DEVICES where it may use some only; or leave --ray-address out."
+            )
         folder = Path(setup.writer).expanduser()
         self._policy = Policy(model=str(folder.resolve()) if folder.is_dir() else setup.writer)
         self._setup = setup
         self._past: list[Path] = []
         self._generator: Generator | None = None
+        if folder.is_dir():
+            self._renderer.check()
 
     @cached_property
     def _renderer(self) -> Renderer:

@@ -41,6 +41,15 @@ class Renderer:
             )
         return min(allowed, context - self.setup.max_response_tokens)
 
+    def check(self) -> None:
+        """Try the writer's context, tokenizer and chat template, before anything is paid.
+
+        Raises:
+            ConfigError: One of them is of no use.
+        """
+        _ = self.max_prompt_tokens
+        self._rendered([{"role": "system", "content": "You revise."}, {"role": "user", "content": "Revise."}])
+
     def prompt(self, state: RefinementState) -> str:
         """Write the request for a revision as the text that the policy reads.
 

@@ -29,6 +29,12 @@ def test_ranges_and_numbers_are_the_gpus_of_a_role():
     assert assigned({"writer": "0-2,5", "executor": "3"}) == {"writer": (0, 1, 2, 5), "executor": (3,)}
 
 
+def test_a_role_can_be_taken_out_of_a_presets_assignment():
+    config = Settings(preset="paper-open", gpus="writer=").resolve()
+
+    assert assigned(config.gpus) == {"executor": (4, 5, 6, 7)}
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

@@ -58,11 +58,48 @@ def test_a_folder_is_taken_as_it_is(tmp_path):
     assert writer_folder(str(folder), silent) == str(folder)
 
 
-async def test_a_writer_without_chat_template_is_refused(tmp_path):
+def test_a_writer_without_chat_template_is_refused_before_anything_is_paid(tmp_path):
     folder = tiny_writer.make_folder(tmp_path / "writer")
     (folder / "chat_template.jinja").unlink()
 
     with pytest.raises(ConfigError, match="no chat template"):
+        Grpo(tiny_writer.setup(folder))
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ raise_exception('no system role') }}", "{{ messages[0].no.such }}", "{% for %}"]
+)
+def test_a_writer_whose_chat_template_fails_is_refused_before_anything_is_paid(tmp_path, template):
+    folder = tiny_writer.make_folder(tmp_path / "writer")
+    (folder / "chat_template.jinja").write_text(template)
+
+    with pytest.raises(ConfigError, match="chat template of the writer .* refuses a request"):
+        Grpo(tiny_writer.setup(folder))
+
+
+def test_a_writer_without_a_tokenizer_is_refused_before_anything_is_paid(tmp_path):
+    folder = tiny_writer.make_folder(tmp_path / "writer")
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+
+    with pytest.raises(ConfigError, match="its vocabulary is missing"):
+        Grpo(tiny_writer.setup(folder))
+
+
+def test_a_writer_whose_tokenizer_is_damaged_is_refused_before_anything_is_paid(tmp_path):
+    folder = tiny_writer.make_folder(tmp_path / "writer")
+    (folder / "tokenizer.json").write_text("{")
+
+    with pytest.raises(ConfigError, match="cannot read the tokenizer"):
+        Grpo(tiny_writer.setup(folder))
+
+
+async def test_a_writer_whose_weights_are_cut_short_is_refused(tmp_path):
+    folder = tiny_writer.make_folder(tmp_path / "writer")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+
+    with pytest.raises(ConfigError, match="cannot train the writer"):
         await Grpo(tiny_writer.setup(folder)).propose(tiny_writer.states(1), 2, 0)
 
 

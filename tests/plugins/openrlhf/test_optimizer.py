@@ -419,6 +419,19 @@ def test_a_group_of_one_is_refused(writer):
         optimizer(writer, k=1)
 
 
+def test_gpus_of_this_machine_are_refused_for_a_writer_that_trains_in_a_cluster(writer):
+    with pytest.raises(ConfigError, match=r"gpus\.writer names GPUs .*\(0, 1\).* --ray-address a:1"):
+        optimizer(writer, gpus=(0, 1), ray_address="a:1")
+
+
+def test_a_writer_whose_chat_template_fails_is_refused_before_anything_is_paid(tmp_path):
+    folder = make_policy(tmp_path / "writer")
+    (folder / "chat_template.jinja").write_text("{{ raise_exception('no system role') }}")
+
+    with pytest.raises(ConfigError, match="no system role"):
+        optimizer(folder)
+
+
 def test_a_policy_that_is_not_there_cannot_be_loaded(writer, tmp_path):
     with pytest.raises(WerError, match=r"expected merged/config\.json"):
         optimizer(writer).load(tmp_path)

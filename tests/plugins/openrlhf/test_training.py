@@ -18,6 +18,7 @@ from support.mock_openai import MockOpenAI
 from support.openrlhf_cpu import pretend_gpus, python, variables
 from support.phrase_writer import make_phrase_writer
 from support.tiny_writer import setup, states
+from support.trained_writer import refined
 
 from wer import plugins
 from wer.records import Candidate, Experience, RefinementState, Reward
@@ -203,6 +204,14 @@ def test_the_trained_policy_is_an_ordinary_model_folder(resumed):
     untrained = AutoModelForCausalLM.from_pretrained(writer)
     assert not trained.lm_head.weight.equal(untrained.lm_head.weight)
     assert AutoTokenizer.from_pretrained(folder).chat_template
+
+
+def test_the_trained_policy_refines_a_skill(resumed, tmp_path: Path):
+    run, _, _ = resumed
+
+    written = refined(run / "checkpoints" / "final" / "merged", tmp_path)
+
+    assert any(step in body for body in written for step in STEPS)
 
 
 def test_nothing_of_the_trainer_is_left(resumed):
