@@ -20,6 +20,7 @@ from wer.reward import RewardRule
 from wer.tables import nearest, structure
 
 Condition: TypeAlias = Literal["none", "seed", "untrained", "refined"]
+LeakPolicy: TypeAlias = Literal["report", "penalise", "refuse"]
 
 _DEPTH = 32
 _TOO_DEEP = f"has tables or lists more than {_DEPTH} levels deep. Nothing here needs that: flatten it."
@@ -200,6 +201,9 @@ class RunConfig:
         agent: The executor plugin around that model.
         verifier: Empty is the environment's own.
         sandbox: ``auto`` is the best that works here.
+        leak: What follows when a skill quotes values of one task (see `wer.leaks`): published
+            skills are searched and it is said (``report``); a candidate's R_fmt is 0 too
+            (``penalise``); or it counts as no skill (``refuse``).
         seed: Of every die: splits, samples, rollouts.
         runner: Where rollouts run: ``local``, or ``ray`` on every node of a Ray cluster.
         ray_address: The cluster that ``runner = "ray"`` and ``backend = "openrlhf"`` join,
@@ -232,6 +236,7 @@ class RunConfig:
     agent: str = "toolagent"
     verifier: str = ""
     sandbox: str = "auto"
+    leak: LeakPolicy = "report"
     seed: int = 0
     runner: str = field(default="local", validator=_named)
     ray_address: str = ""

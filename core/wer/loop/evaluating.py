@@ -21,6 +21,7 @@ class Evaluation:
         stage: Name of the stage, such as ``train/0``; candidates are stored under it.
         n: Rollouts a candidate.
         on_rewarded: Told each candidate's total reward.
+        screen: Applies the leak policy to a candidate before it is stored or run.
         phase: Decides the annealing weight of R_fmt.
         phases: Of the whole schedule.
     """
@@ -32,6 +33,7 @@ class Evaluation:
     n: int
     seed: int
     on_rewarded: Callable[[float], None] = lambda total: None
+    screen: Callable[[RefinementState, Candidate], Candidate] = lambda state, candidate: candidate
     phase: int = 0
     phases: int = 1
 
@@ -39,6 +41,7 @@ class Evaluation:
         self, proposals: Sequence[tuple[RefinementState, Candidate]], n: int | None = None
     ) -> Sequence[Experience]:
         """Store, run, judge and reward; see `wer.contracts.Evaluate`."""
+        proposals = [(state, self.screen(state, candidate)) for state, candidate in proposals]
         self._record(proposals)
         count = self.n if n is None else n
         units = [

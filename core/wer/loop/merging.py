@@ -30,6 +30,7 @@ class Merger:
         model: In the merger's role: metered and retried.
         seed: Of its sampling.
         temperature: Likewise.
+        refusal: Why a merged skill may not be used; empty when it may.
         unreadable: Told why, when it wrote nothing readable in three tries; may raise.
     """
 
@@ -39,6 +40,7 @@ class Merger:
     seed: int
     temperature: float
     unreadable: Callable[[str], None]
+    refusal: Callable[[Skill], str] = lambda skill: ""
 
     async def merge(self, skills: Sequence[Skill], *, name: str) -> Skill:
         """Merge at least one skill, at most eight at a time, into one of this name.
@@ -60,7 +62,9 @@ class Merger:
         for attempt in range(_TRIES):
             merged, problem = read_skill(await self._text(skills, attempt), parent=base)
             if merged is not None:
-                return merged
+                problem = self.refusal(merged)
+                if not problem:
+                    return merged
         self.unreadable(problem)
         return skills[0]
 
@@ -103,5 +107,6 @@ async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: 
         seed=run.config.seed,
         temperature=run.config.training.temperature,
         unreadable=stand_in,
+        refusal=lambda skill: run.screen.refusal(skill, domain.train),
     )
     return await merger.merge(skills, name=slug(domain.name))

@@ -22,6 +22,7 @@ from wer.loop.notes import StoredNotes
 from wer.loop.recording import Recorder
 from wer.loop.roles import Models, gpus_of, specs
 from wer.loop.rollouts import Limits, Scheduler
+from wer.loop.screening import Screen
 from wer.loop.workplace import choose_runner, open_world
 from wer.plugins import Plugins
 from wer.records import Rollout, Task
@@ -50,6 +51,7 @@ class Run:
     domains: tuple[Domain, ...]
     tier: str
     role: Callable[[str, str], RoleModel]
+    screen: Screen
 
     def evaluation(self, stage: str, *, n: int, phase: int = 0) -> Evaluation:
         """Make the `Evaluate` of one stage."""
@@ -61,6 +63,7 @@ class Run:
             n=n,
             seed=self.config.seed,
             on_rewarded=self.display.reward,
+            screen=self.screen.candidate,
             phase=phase,
             phases=self.config.training.phases,
         )
@@ -153,6 +156,7 @@ async def opened(
             domains=chosen,
             tier=runner.isolation,
             role=models.role,
+            screen=Screen(policy=config.leak, environments=envs),
         )
 
 

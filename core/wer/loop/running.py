@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from wer.contracts import Consolidating, Optimizer
+from wer.leaks import sentence
 from wer.loop.domains import Domain
 from wer.loop.measuring import measure
 from wer.loop.merging import merge
@@ -138,3 +139,14 @@ def publish(run: Run, skills: Mapping[str, Mapping[str, Skill]]) -> None:
             )
             run.store.put_skill(skill)
             run.store.put_document("published", f"{condition} {domain}", skill.id)
+            _tell_leaks(run, condition, domain, skill)
+
+
+def _tell_leaks(run: Run, condition: str, domain: str, skill: Skill) -> None:
+    """Say, and keep for the report, what a published skill quotes of the training tasks."""
+    tasks = next(each.train for each in run.domains if each.name == domain)
+    leaks = run.screen.leaks(skill, tasks)
+    if leaks:
+        found = f"the {condition} skill of {domain} {sentence(leaks)}"
+        run.store.put_document("leaks", f"{condition} {domain}", found)
+        run.display.say(f"{found}. See leak in the configuration.")

@@ -101,8 +101,9 @@ async def _draft(run: Run, model: Model, task: Task) -> Skill:
             text = (await model.complete(seed_messages(task), (), sampling)).text
             run.store.put_document("seed", key, text)
         skill, _ = read_skill(text, parent=base)
-        if skill is not None:
+        if skill is not None and not run.screen.refusal(skill, [task]):
             break
+        skill = None
     run.display.advance()
     return skill or NO_SKILL
 

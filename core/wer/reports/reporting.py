@@ -100,6 +100,8 @@ def _findings(found: Results, store: Store, config: RunConfig) -> Iterator[str]:
     yield f"Judged by code alone. Isolation: {store.document('about', 'tier') or 'unknown'}."
     for mark in store.marks():
         yield f"Note: {mark}."
+    for leak in store.documents("leaks").values():
+        yield f"Note: {leak}."
     minutes = sum(store.times().values()) / 60
     usage = sum((usage.prompt_tokens + usage.completion_tokens for usage in store.spend().values()), 0)
     yield (
