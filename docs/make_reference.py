@@ -1,4 +1,4 @@
-"""Writes ``docs/reference.md`` from the configuration's own records, so that it can't drift."""
+"""Writes ``docs/reference.md`` from the configuration's own records, so that it can't drift, and requotes the rest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from wer import measures
 from wer.configuration import RunConfig, presets
 from wer_bfcl.environment import BfclOptions
 from wer_grpo.options import GrpoOptions
+from wer_mcp.options import McpOptions
 from wer_openrlhf.options import OpenRlhfOptions
 from wer_ray.options import RayOptions
+from wer_skiller.options import Options as SkillerOptions
 from wer_tau2.options import Tau2Options
 from wer_tensorboard.options import TensorBoardOptions
 from wer_toolagent.options import ToolAgentOptions
@@ -24,9 +26,11 @@ _PLUGINS = {
     "executor_options": ToolAgentOptions,
     "runner_options": RayOptions,
     "environment.bfcl": BfclOptions,
+    "environment.mcp": McpOptions,
     "environment.tau2": Tau2Options,
     "optimizer.grpo": GrpoOptions,
     "optimizer.openrlhf": OpenRlhfOptions,
+    "optimizer.skiller": SkillerOptions,
     "tracking.tensorboard": TensorBoardOptions,
     "tracking.wandb": WandbOptions,
 }
@@ -61,7 +65,10 @@ def _metrics() -> Iterator[str]:
     yield "A process that is killed between a checkpoint and the trainer's word of that step takes the figures of the"
     yield "update and of the clock with it. Such a step gets its row at the end of the phase, after a resume, with the"
     yield "first table alone, which the stored candidates give. A step that a resumed trainer makes again, from an old"
-    yield "checkpoint and on the same candidates, is recorded again: its rollouts are then 0."
+    yield "checkpoint and on the same candidates, is recorded again: its rollouts are then 0.\n"
+    yield "`entropy` is in no row where `optimizer.openrlhf.log_entropy` is false, as it is in the presets `paper` and"
+    yield "`paper-open`: OpenRLHF would hold 8 bytes more for each token of a sequence and word of the vocabulary,"
+    yield "28 GB at the paper's lengths, which a GPU of 80 GB has not ([memory](openrlhf.md#memory))."
 
 
 def _measures(heading: str, named: Mapping[str, str]) -> Iterator[str]:
@@ -101,11 +108,16 @@ def _table(cls: type, prefix: str) -> Iterator[str]:
 
 
 def _toml(value: object) -> str:
+    if value is attrs.NOTHING:
+        return "required"
     if isinstance(value, tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return f'"{value}"' if isinstance(value, str) else str(value).lower()
 
 
 if __name__ == "__main__":
+    from quote import PAGE, requoted
+
+    PAGE.write_text(requoted(PAGE.read_text("utf-8")), "utf-8")
     Path(__file__).with_name("reference.md").write_text(reference(), "utf-8")
     Path(__file__).with_name("metrics.md").write_text(metrics(), "utf-8")

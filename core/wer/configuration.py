@@ -16,6 +16,8 @@ from attrs import Attribute, field, frozen
 from wer.errors import ConfigError
 from wer.gpus import assigned
 from wer.records import Json
+from wer.references import located
+from wer.retention import Kept
 from wer.reward import RewardRule
 from wer.tables import nearest, structure
 
@@ -59,6 +61,9 @@ class TrainingConfig:
         train_limit: The most training tasks a domain; 0 is all.
         temperature: Of the writer, at which it is sampled and trained.
         top_k: Of the writer; 0 is no limit.
+        retention: Which candidates seed the next phase: those with mixed outcomes, as in the
+            paper, or all (an ablation).
+        evidence: What the writer is shown of a pair: both rollouts, or one kind only (ablations).
         max_prompt_tokens: A longer prompt is refused, never cut.
         max_response_tokens: A longer answer is cut there, and judged as it is.
     """
@@ -71,6 +76,8 @@ class TrainingConfig:
     phases: int = field(default=3, validator=_at_least(0))
     states_per_phase: int = field(default=0, validator=_at_least(0))
     train_limit: int = field(default=0, validator=_at_least(0))
+    retention: Literal["mixed", "all"] = "mixed"
+    evidence: Kept = "both"
     temperature: float = field(default=0.95, validator=_at_least(0))
     top_k: int = field(default=50, validator=_at_least(0))
     max_prompt_tokens: int = field(default=19_000, validator=_at_least(1))
@@ -141,11 +148,17 @@ class BudgetConfig:
         max_rollouts: Rollouts run; those found in the store are free.
         max_tokens: Prompt and completion tokens.
         max_cost: US dollars.
+        search_rollouts: Rollouts of the phases and refinement rounds, after the scans of the
+            seed skills. When they are spent, the best skills so far are measured: methods
+            are compared at equal cost.
+        search_tokens: Prompt and completion tokens of all roles, likewise.
     """
 
     max_rollouts: int = field(default=0, validator=_at_least(0))
     max_tokens: int = field(default=0, validator=_at_least(0))
     max_cost: float = field(default=0.0, validator=_at_least(0))
+    search_rollouts: int = field(default=0, validator=_at_least(0))
+    search_tokens: int = field(default=0, validator=_at_least(0))
 
 
 @frozen(kw_only=True)
@@ -187,7 +200,7 @@ class RunConfig:
     """Everything that decides a run.
 
     Attributes:
-        env: Names of environments.
+        env: Names of environments; or, of a `wer.Domain`, its file or module: ``shop.py:shop``.
         domains: Domains of those environments; empty is all.
         method: The algorithm; ``wer`` is the one there is.
         backend: The optimizer: ``prompted``, ``grpo``, or any other installed one.
@@ -219,6 +232,7 @@ class RunConfig:
         runner_options: Checked by the runner's plugin.
         environment: A table an environment, checked by its plugin.
         optimizer: A table an optimizer, checked by its plugin.
+        methods: What ``wer bench`` compares: a table a method, of the settings that it changes.
         tracking: A table a tracker, checked by its plugin; a table, even an empty one, turns
             its tracker on, as ``--track NAME`` does.
     """
@@ -256,6 +270,7 @@ class RunConfig:
     environment: Mapping[str, Mapping[str, Json]] = field(factory=dict)
     optimizer: Mapping[str, Mapping[str, Json]] = field(factory=dict)
     tracking: Mapping[str, Mapping[str, Json]] = field(factory=dict)
+    methods: Mapping[str, Mapping[str, Json]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         n = self.training.n
@@ -284,13 +299,12 @@ def resolve(
     if preset is not None:
         tree = _merged(tree, _preset(preset))
     if file is not None:
-        tree = _merged(tree, _read(file))
-    for item in sets:
-        tree = _merged(tree, _assignment(item))
+        tree = _merged(tree, _located(read(file), file.parent))
+    tree = _merged(tree, assigned_options(sets))
     for key, value in overrides.items():
         if value is not None:
             tree = _merged(tree, _nested(key, value))
-    return _config(tree)
+    return _config(_located(tree, Path.cwd()))
 
 
 def from_toml(text: str, *, source: str = "wer.toml") -> RunConfig:
@@ -301,6 +315,15 @@ def from_toml(text: str, *, source: str = "wer.toml") -> RunConfig:
 def to_toml(config: RunConfig) -> str:
     """Write a configuration so that reading it back gives an equal one."""
     return tomli_w.dumps(attrs.asdict(config))
+
+
+def variant(config: RunConfig, changes: Mapping[str, Json]) -> RunConfig:
+    """The same configuration with some settings changed, given as nested tables.
+
+    Raises:
+        ConfigError: As for `resolve`.
+    """
+    return _config(_merged(_parsed(to_toml(attrs.evolve(config, methods={})), "the configuration"), changes))
 
 
 def presets() -> tuple[str, ...]:
@@ -314,6 +337,15 @@ def _config(tree: Mapping[str, Json]) -> RunConfig:
         raise ConfigError(f"the configuration {_TOO_DEEP}")
     listed = {key: [tree[key]] for key in ("env", "domains") if isinstance(tree.get(key), str)}
     return structure(RunConfig, {**tree, **listed}, where="")
+
+
+def _located(tree: dict[str, Json], folder: Path) -> dict[str, Json]:
+    """Make the paths of ``shop.py:shop`` in ``env`` absolute, so that a resumed run finds the file."""
+    env = tree.get("env")
+    names = [env] if isinstance(env, str) else env
+    if not isinstance(names, list):
+        return tree
+    return {**tree, "env": [located(name, folder) if isinstance(name, str) else name for name in names]}
 
 
 def _deeper(value: Json, levels: int) -> bool:
@@ -334,7 +366,12 @@ def _preset(name: str) -> dict[str, Json]:
     return _parsed((resources.files("wer") / "presets" / f"{name}.toml").read_text("utf-8"), f"preset {name}")
 
 
-def _read(file: Path) -> dict[str, Json]:
+def read(file: Path) -> dict[str, Json]:
+    """Read a ``wer.toml`` as it is, unchecked.
+
+    Raises:
+        ConfigError: It can't be read, or is no TOML.
+    """
     try:
         return _parsed(file.read_text("utf-8-sig"), str(file))
     except (OSError, ValueError) as error:
@@ -352,6 +389,18 @@ def _parsed(text: str, source: str) -> dict[str, Json]:
         ) from error
     except RecursionError:
         raise ConfigError(f"{source} {_TOO_DEEP}") from None
+
+
+def assigned_options(items: Sequence[str]) -> Mapping[str, Json]:
+    """Read ``key=value`` each, as for ``--set``, into one table.
+
+    Raises:
+        ConfigError: One is something else.
+    """
+    tree: dict[str, Json] = {}
+    for item in items:
+        tree = _merged(tree, _assignment(item))
+    return tree
 
 
 def _assignment(item: str) -> dict[str, Json]:

@@ -205,6 +205,16 @@ class Referenced(Protocol):
         ...
 
 
+@runtime_checkable
+class Identified(Protocol):
+    """An environment that users edit between runs, such as a `wer.Domain`."""
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Content hashes by what they are of: ``tasks``, ``check``. A run goes on with equal ones only."""
+        ...
+
+
 class Verifier(Protocol):
     """Code that says pass or fail, from stored data alone."""
 
@@ -284,6 +294,11 @@ def _never(name: str) -> bool:
     return False
 
 
+def _itself() -> str:
+    """Most providers are all there is to them."""
+    return ""
+
+
 @frozen
 class Provider:
     """A factory of models, with what the loop must know of them before one is opened.
@@ -298,12 +313,16 @@ class Provider:
         concurrency: Calls at a time beyond which more don't help.
         serves: Whether a model of that name is a server that WER starts and ends. It belongs to
             this machine, so that the workers of another runner can't share it.
+        program: Finds a program that it needs beside its plugin, for ``wer doctor``, and says which;
+            empty when it needs none. Raises `ConfigError`: what is missing, and then, in further
+            sentences, the remedy.
     """
 
     factory: Callable[..., Model]
     cost: Cost = "reported"
     concurrency: int = 32
     serves: Callable[[str], bool] = _never
+    program: Callable[[], str] = _itself
 
     def __call__(self, *given: Any) -> Model:
         """Open a model: a provider is offered in the place of its bare factory."""
@@ -487,6 +506,16 @@ class Consolidating(Protocol):
         ...
 
 
+@runtime_checkable
+class Imitating(Protocol):
+    """An optimizer that compares with a task's reference, so that it can begin where no rollout passes."""
+
+    @property
+    def imitates(self) -> bool:
+        """Whether it does, as it is set up."""
+        ...
+
+
 class Notes(Protocol):
     """Texts that a run keeps for its optimizer, by key."""
 
@@ -517,6 +546,11 @@ class Notebook:
 async def _no_reference(task: Task) -> Rollout | None:
     """Most tasks of the world have none."""
     return None
+
+
+async def _no_scripts(name: str, source: str, tests: str) -> str:
+    """Where no sandbox is open, no script is tried."""
+    return "there is no sandbox to try scripts in"
 
 
 @frozen(kw_only=True)
@@ -552,6 +586,8 @@ class OptimizerSetup:
             the event loop's thread.
         reference: Plays a task's reference in a fresh episode and gives the judged rollout;
             None where the environment has none. For writers only, never for an executor.
+        try_script: Runs a helper script's tests in a sandbox, ``try_script(name, source, tests)``, and
+            gives what went wrong, or nothing.
         notes: Texts by key that the run keeps, such as what a model was paid to write: an
             interrupted run finds them again.
     """
@@ -571,6 +607,7 @@ class OptimizerSetup:
     charge: Callable[[Usage], None]
     record: Callable[[int, Mapping[str, float]], None]
     reference: Callable[[Task], Awaitable[Rollout | None]] = _no_reference
+    try_script: Callable[[str, str, str], Awaitable[str]] = _no_scripts
     notes: Notes = field(factory=Notebook)
     ray_address: str = ""
     gpus: tuple[int, ...] = ()

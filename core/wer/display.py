@@ -93,6 +93,7 @@ class Display:
         """End the stage that was begun, if any."""
         self.book()
         self._name = ""
+        self._progress.update(self._bar, visible=False)  # or it would be drawn once more beside a result
 
     def book(self) -> None:
         """Tell the time that the stage took since this was told last."""

@@ -13,7 +13,7 @@ from typing import Literal
 from attrs import frozen
 
 from wer import catalogue, plugins
-from wer.errors import PluginError
+from wer.errors import ConfigError, PluginError
 from wer.extras import extras
 from wer.paths import cache_dir
 
@@ -48,6 +48,7 @@ def check() -> tuple[Finding, ...]:
         _python(),
         *_sandboxes(found),
         _bubblewrap(),
+        *_programs(found),
         _gpu(),
         *_disks(),
         _keys(),
@@ -96,6 +97,20 @@ def _bubblewrap() -> Finding:
         detail="bwrap not found: the process sandbox confines itself without it",
         remedy="Install the package bubblewrap for stronger isolation.",
     )
+
+
+def _programs(found: plugins.Plugins) -> Iterator[Finding]:
+    """Programs that a provider of models needs beside its plugin; no run needs all of them."""
+    for name in found.models.names():
+        provider = found.provider(name)
+        try:
+            detail = provider.program() if provider else ""
+        except ConfigError as error:
+            missing, _, remedy = str(error).partition(". ")
+            yield Finding(what=name, status="warn", detail=missing, remedy=remedy)
+        else:
+            if detail:
+                yield Finding(what=name, status="ok", detail=detail)
 
 
 def _gpu() -> Finding:

@@ -27,6 +27,10 @@ class TaskError(WerError):
     """A task, or a file of tasks, is malformed."""
 
 
+class DomainError(WerError):
+    """The class of a `wer.Domain`, or the state that it leaves, cannot be used."""
+
+
 class StoreError(WerError):
     """A run folder cannot be read or written."""
 
@@ -45,6 +49,10 @@ class PromptTooLong(WerError):
 
 class BudgetExhausted(WerError):
     """A cap over all roles was reached. What was paid for is stored."""
+
+
+class SearchSpent(BudgetExhausted):
+    """What a run may spend on making better skills is spent: the best so far is measured."""
 
 
 class InfrastructureError(WerError):

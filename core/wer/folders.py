@@ -17,6 +17,7 @@ import tomli_w
 
 from wer.configuration import RunConfig, from_toml, to_toml
 from wer.errors import ConfigError, StoreError
+from wer.references import short
 from wer.tables import nearest
 
 
@@ -26,7 +27,7 @@ def create(root: Path, config: RunConfig, *, command: str, now: datetime) -> Pat
     Args:
         command: The command that makes it, such as ``run``; only that one can go on in it.
     """
-    stem = f"{now:%Y%m%d-%H%M%S}-{'-'.join(config.env)}-{config.backend}"
+    stem = f"{now:%Y%m%d-%H%M%S}-{'-'.join(map(short, config.env))}-{config.backend}"
     try:
         folder = _fresh(root, stem)
         (folder / "run.toml").write_text(to_toml(config), "utf-8")

@@ -1,6 +1,6 @@
 """Where plugins register their parts. Hooks register; `wer.contracts` do the work.
 
-A plugin is a module named in the entry-point group ``wer`` whose functions are marked
+A plugin is a module named in the entry-point group ``wer`` (see `API`) whose functions are marked
 with `hookimpl`. Import torch, docker and the like inside a factory: ``wer plugin list`` and
 every run call all of these hooks.
 """
@@ -27,6 +27,13 @@ from wer.contracts import (
     Verifier,
 )
 from wer.records import Json, PhaseOutcome, Rollout
+
+API = (1, 0)
+"""Major and minor version of what plugins build on: these hooks, `wer.contracts` and `wer.records`.
+
+A plugin says by its entry-point group which major version it is made for: ``wer`` is 1, ``wer2``
+will be 2. A minor version only adds.
+"""
 
 hookspec = pluggy.HookspecMarker("wer")
 hookimpl = pluggy.HookimplMarker("wer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -25,13 +26,16 @@ from wer.contracts import (
     Tracker,
     Verifier,
 )
-from wer.errors import PluginError
+from wer.domain import Domain
+from wer.errors import ConfigError, PluginError
 from wer.extras import remedy
+from wer.references import is_reference, resolve, short
 from wer.tables import nearest
 
 T = TypeVar("T")
 
 _GROUP = "wer"
+_FOREIGN_GROUP = re.compile(r"wer(\d+)")
 _KINDS = {
     "wer_environments": "environment",
     "wer_verifiers": "verifier",
@@ -42,6 +46,7 @@ _KINDS = {
     "wer_trackers": "tracker",
     "wer_runners": "runner",
 }
+_BY_REFERENCE = ("environment", "verifier")
 _OBSERVERS = ("wer_rollout_finished", "wer_phase_finished")
 
 
@@ -71,13 +76,23 @@ class Registry(Generic[T]):
         Raises:
             PluginError: With what is installed.
         """
-        if name not in self.offers:
+        if self.kind in _BY_REFERENCE and is_reference(name):
+            _referenced(name)
+        elif name not in self.offers:
             installed = ", ".join(self.names()) or "none"
             failed = f" Not loaded: {', '.join(self.broken)}; see wer plugin list." if self.broken else ""
             raise PluginError(
                 f"no {self.kind} named {name!r} (installed: {installed}){nearest(name, self.offers) or '.'} "
                 f"Check the spelling in wer.toml, or install the plugin that offers it.{failed}"
             )
+
+    def called(self, name: str) -> str:
+        """What a part is called in ids and tables: its name, or that of the `Domain` which a user named by its file.
+
+        Raises:
+            ConfigError: The file can't be imported, or has no such domain.
+        """
+        return _referenced(name).name if is_reference(name) else name
 
     def make(self, name: str, *arguments: Any) -> T:
         """Call the factory of a name.
@@ -86,6 +101,9 @@ class Registry(Generic[T]):
             PluginError: Nobody offers that name, or a library that it needs is missing.
         """
         self.check(name)
+        if name not in self.offers:
+            domain = _referenced(name)
+            return domain(*arguments) if self.kind == "environment" else domain.judge()  # type: ignore[return-value]
         plugin, factory = self.offers[name]
         try:
             return factory(*arguments)
@@ -191,6 +209,7 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
     for plugin in extra:
         _register(manager, plugin, plugin.__name__)
     offers = {hook: _merged(manager, hook, broken) for hook in _KINDS}
+    _add_domains(offers)
 
     def registry(hook: str) -> Registry[Any]:
         return Registry(_KINDS[hook], offers[hook], broken, distributions)
@@ -218,7 +237,8 @@ def _register_installed(manager: pluggy.PluginManager) -> tuple[dict[str, str], 
     """
     broken: dict[str, str] = {}
     distributions: dict[str, str] = {}
-    for point in sorted(entry_points(group=_GROUP), key=lambda point: point.name):
+    found = entry_points()
+    for point in sorted(found.select(group=_GROUP), key=lambda point: point.name):
         if point.name in distributions:
             raise PluginError(
                 f"{distributions[point.name]} and {_distribution(point)} both have a plugin named "
@@ -231,7 +251,24 @@ def _register_installed(manager: pluggy.PluginManager) -> tuple[dict[str, str], 
             broken[point.name] = f"{type(error).__name__}: {error}"
         else:
             _register(manager, module, point.name)
+    for group in filter(_FOREIGN_GROUP.fullmatch, found.groups):
+        for point in found.select(group=group):
+            if point.name not in distributions:  # else the package has code for this version too
+                distributions[point.name] = _distribution(point)
+                broken[point.name] = _foreign(int(group.removeprefix(_GROUP)), distributions[point.name])
     return distributions, broken
+
+
+def _foreign(version: int, distribution: str) -> str:
+    """Why a plugin of another major version is not even imported, and what to do."""
+    name = distribution.partition(" ")[0]
+    remedy = (
+        "Upgrade WER: pip install -U wer-skills"
+        if version > hookspecs.API[0]
+        else f"Upgrade the plugin: pip install -U {name}"
+    )
+    ours = ".".join(map(str, hookspecs.API))
+    return f"made for version {version} of the plugin API, and this WER has {ours}. {remedy}"
 
 
 def _register(manager: pluggy.PluginManager, plugin: ModuleType | type, name: str) -> None:
@@ -282,6 +319,36 @@ def _merged(
                 )
             offers[name] = (plugin, factory)
     return offers
+
+
+def _add_domains(offers: dict[str, dict[str, tuple[str, Callable[..., Any]]]]) -> None:
+    """Tell each `Domain` the name under which it is offered, and offer its verifier under that name too."""
+    for name, (plugin, factory) in offers["wer_environments"].items():
+        if isinstance(factory, Domain):
+            domain = factory.named(name)
+            if domain.verifier() in offers["wer_verifiers"]:
+                other = offers["wer_verifiers"][domain.verifier()][0]
+                raise PluginError(
+                    f"plugins {other!r} and {plugin!r} both offer a verifier named {name!r}: a Domain brings its "
+                    "own. Rename one of them."
+                )
+            offers["wer_environments"][name] = (plugin, domain)
+            offers["wer_verifiers"][name] = (plugin, domain.judge)
+
+
+def _referenced(name: str) -> Domain:
+    """Import the `Domain` that a user named by its file or module.
+
+    Raises:
+        ConfigError: It can't be imported, or is something else.
+    """
+    found = resolve(name)
+    if not isinstance(found, Domain):
+        raise ConfigError(
+            f"{name} is of type {type(found).__name__}, expected a wer.Domain. Other environments and verifiers are "
+            "offered by a plugin."
+        )
+    return found.named(found.name or short(name), verifier=name)
 
 
 def _rows(

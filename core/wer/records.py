@@ -288,8 +288,9 @@ class Verdict:
     Attributes:
         score: In 0..1, finite.
         passed: Decides retention and Pass@1.
-        diagnostics: One line a finding, for people. No writer sees them: they may quote
-            what the reference reached, and a skill must not learn answers.
+        diagnostics: One line a finding, for people. They may quote what the reference reached,
+            and a skill must not learn answers: the only writers that see them are critics who
+            are also shown the reference, and whose skills are searched for it.
     """
 
     score: float = field(validator=_unit)
@@ -503,10 +504,13 @@ class SandboxSpec:
         name: Short name, used in image tags, venv folders and labels.
         domain: ``module:factory`` inside the sandbox; see `wer_sandbox`.
         requirements: Exact pins (``name==version``), installed without dependencies.
-        packages: Import names of pure-Python packages of the host to copy in, such
-            as ``wer_bfcl_domain``; they may import the standard library and the requirements.
+        packages: Pure-Python code of the host to copy in: import names such as
+            ``wer_bfcl_domain``, or paths of files and folders; it may import the standard library
+            and the requirements.
         memory_bytes: Limit for one worker with its episodes.
         episode_memory_bytes: Address-space limit of one episode.
+        disk_bytes: What the program beside an episode may write, in a folder of its own that goes
+            with the episode (`wer_sandbox.companion`); 0 is no such program.
         pids: Process limit of one worker.
         call_timeout_s: Seconds after which one request counts as hung.
         environ: Extra environment variables, for example ``PYTHONHASHSEED``.
@@ -518,6 +522,7 @@ class SandboxSpec:
     packages: tuple[str, ...] = ()
     memory_bytes: int = 1 << 30
     episode_memory_bytes: int = 512 << 20
+    disk_bytes: int = 0
     pids: int = 128
     call_timeout_s: float = 10.0
     environ: Mapping[str, str] = field(factory=dict)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from attrs import field, frozen
 
 from wer.records import Candidate, Reward, Verdict
+
+Term: TypeAlias = Literal["fmt", "task", "len"]
 
 
 def _weight(_: object, attribute: object, value: float) -> None:
@@ -19,6 +22,11 @@ def _positive(_: object, attribute: object, value: int) -> None:
         raise ValueError(f"{getattr(attribute, 'name', 'value')} must be at least 1, got {value!r}")
 
 
+def _distinct(_: object, attribute: object, value: Sequence[str]) -> None:
+    if not value or len(set(value)) < len(value):
+        raise ValueError(f"terms must name at least one of fmt, task, len, each once, got {list(value)!r}")
+
+
 @frozen(kw_only=True)
 class RewardRule:
     """``[reward]``: the terms' settings.
@@ -28,11 +36,13 @@ class RewardRule:
         fmt_weight_start: Weight of R_fmt in the first phase.
         fmt_weight_end: Weight of R_fmt in the last phase; linear between
             ("annealed downward during training", paper section 3.3).
+        terms: Those that are paid; fewer than three are an ablation.
     """
 
     reasoning_budget: int = field(default=300, validator=_positive)
     fmt_weight_start: float = field(default=1.0, validator=_weight)
     fmt_weight_end: float = field(default=0.0, validator=_weight)
+    terms: tuple[Term, ...] = field(default=("fmt", "task", "len"), validator=_distinct)
 
     def fmt_weight(self, phase: int, phases: int) -> float:
         """The annealing weight of R_fmt in a phase, from 0."""
@@ -44,7 +54,8 @@ class RewardRule:
         fmt = 1.0 if candidate.well_formed else 0.0
         task = sum(verdict.score for verdict in verdicts) / len(verdicts) if verdicts else 0.0
         length = reasoning_score(candidate.reasoning, self.reasoning_budget)
-        total = (self.fmt_weight(phase, phases) * fmt + task + length) / 3
+        paid = {"fmt": self.fmt_weight(phase, phases) * fmt, "task": task, "len": length}
+        total = sum(paid[term] for term in self.terms) / len(self.terms)
         return Reward(fmt=fmt, task=task, len=length, total=total)
 
 

@@ -10,5 +10,6 @@ back, and nothing that an episode does is seen by another.
 
 Rules for domains: answer a tool's own exceptions as data, for an exception that escapes
 ends as a `SandboxError` and the rollout has no verdict; keep no file open and no thread
-running after ``factory()``; write no file, since an episode can only read.
+running after ``factory()``; write no file, since an episode can only read. A domain whose tools are
+a program that writes files has it run beside the episode: `wer_sandbox.companion`.
 """

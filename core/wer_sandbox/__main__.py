@@ -18,6 +18,7 @@ def main() -> None:
     parser.add_argument("--domain", required=True, help="module:factory")
     parser.add_argument("--connect", required=True, help="the host's Unix socket")
     parser.add_argument("--episode-memory", type=int, default=512 << 20, help="bytes an episode may add")
+    parser.add_argument("--disk", type=int, default=0, help="bytes that a companion may write")
     parser.add_argument("--die-with-parent", type=int, default=0, help="pid of the host, if a child of it")
     given = parser.parse_args()
     run(
@@ -25,6 +26,7 @@ def main() -> None:
         socket_path=given.connect,
         key=os.environ.pop("WER_SANDBOX_KEY"),
         episode_memory_bytes=given.episode_memory,
+        disk_bytes=given.disk,
         host_pid=given.die_with_parent,
     )
 

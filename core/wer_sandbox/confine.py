@@ -1,4 +1,4 @@
-"""Confinement of an episode, applied by itself right after the fork and before any request.
+"""Confinement of an episode and its companion, applied by each right after the fork and before any request.
 
 The layers are independent, and each that this machine has is applied. The answer says
 which, so that a report never claims more isolation than there was.
@@ -16,6 +16,9 @@ from pathlib import Path
 
 from wer_sandbox import landlock, privileges, seccomp
 from wer_sandbox.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
+
+COMPANION_CPU_S = 120
+"""CPU seconds of a companion in a whole episode, after which the kernel ends it whoever waits for it."""
 
 _OPEN_FILES = 64
 # What a C extension that is imported late may need to find its libraries.
@@ -36,28 +39,47 @@ class Confinement:
         self._landlock = landlock.version()
         self._filter = seccomp.assemble(read_only=not self._landlock) if seccomp.supported() else b""
 
-    def apply(self, memory_bytes: int) -> list[str]:
+    def require_companions(self) -> None:
+        """Refuse to start a program that writes files where nothing would keep it to its folder.
+
+        Raises:
+            OSError: This machine has no Landlock or no seccomp.
+        """
+        if not (self._landlock and self._filter):
+            raise OSError(
+                "a program beside an episode may write files, and is kept to its folder by Landlock and "
+                "seccomp: it needs Linux 5.13 or newer, with Landlock switched on, on x86_64 or aarch64"
+            )
+
+    def apply(self, memory_bytes: int, *, folder: str = "", disk_bytes: int = 0) -> list[str]:
         """Give up whatever an episode does not need; return the layers in force.
 
         Args:
             memory_bytes: How much address space may be added to what is there already.
+            folder: The companion's, which is readable too.
+            disk_bytes: When not 0, this is the companion: it may write files of up to this size
+                in its folder and start threads, and has only `COMPANION_CPU_S`.
         """
         parent = os.getppid()
         layers = ["resource limits"]
+        readable = [*self.readable, *filter(None, [folder])]
         _sacrifice_first()
-        _limit(memory_bytes)
+        _limit(memory_bytes, disk_bytes)
         with contextlib.suppress(OSError):
             prctl(PR_SET_NO_NEW_PRIVS, 1)
             layers.append("no new privileges")
         if self._landlock:
-            landlock.restrict(self.readable, _NULL)
+            landlock.restrict(readable, _NULL, [folder] if disk_bytes else ())
             layers.append(f"landlock {self._landlock}")
         if os.geteuid() == 0:
             with contextlib.suppress(OSError):
-                privileges.drop(self.readable, fenced=self._landlock > 0)
+                privileges.drop(readable, fenced=self._landlock > 0)
                 layers.append(f"uid {privileges.NOBODY}")
         with contextlib.suppress(OSError):
             die_with_parent(parent)
+        if disk_bytes:
+            seccomp.restrict(seccomp.assemble(read_only=False, companion=True))
+            return layers
         resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))  # after the change of uid, which it would forbid
         if self._filter:
             with contextlib.suppress(OSError):
@@ -97,13 +119,15 @@ def _sacrifice_first() -> None:
         score.write(b"1000")
 
 
-def _limit(memory_bytes: int) -> None:
+def _limit(memory_bytes: int, disk_bytes: int) -> None:
     limits = {
         resource.RLIMIT_AS: _address_space() + memory_bytes,
-        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_FSIZE: disk_bytes,
         resource.RLIMIT_NOFILE: _OPEN_FILES,
         resource.RLIMIT_CORE: 0,
     }
+    if disk_bytes:  # a harder limit some seconds later, so that the first signal tells what happened
+        resource.setrlimit(resource.RLIMIT_CPU, (COMPANION_CPU_S, COMPANION_CPU_S + 5))
     for kind, value in limits.items():
         with contextlib.suppress(ValueError, OSError):  # macOS has no RLIMIT_AS worth the name
             resource.setrlimit(kind, (value, value))

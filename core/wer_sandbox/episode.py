@@ -9,7 +9,7 @@ import socket
 import traceback
 from typing import Any, BinaryIO
 
-from wer_sandbox import domains, wire
+from wer_sandbox import companion, domains, wire
 from wer_sandbox.confine import Confinement
 
 
@@ -21,6 +21,8 @@ def live(
     stderr: int,
     lease: str,
     memory_bytes: int,
+    folder: str = "",
+    disk_bytes: int = 0,
 ) -> None:
     """Serve one episode to its end; the caller leaves with ``os._exit`` afterwards.
 
@@ -29,10 +31,14 @@ def live(
         stderr: Where both output streams go.
         lease: The one-time key that introduces the connection.
         memory_bytes: How much the episode may add to the worker's address space.
+        folder: Its companion's; "" when there is none.
+        disk_bytes: How much the companion may write.
     """
     _forget_the_worker()
     connection = _keep_only(host, stderr)
-    layers = confinement.apply(memory_bytes)
+    if folder:
+        companion.start(domain, confinement, folder, disk_bytes=disk_bytes, memory_bytes=memory_bytes)
+    layers = confinement.apply(memory_bytes, folder=folder)
     connection.sendall(wire.encode({"key": lease, "layers": layers}))
     with connection.makefile("rb") as lines:
         _answer(domain, lines, connection)

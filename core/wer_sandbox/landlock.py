@@ -18,6 +18,8 @@ from wer_sandbox.kernel import syscall
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 
 WRITE_FILE, READ_FILE, READ_DIR = 1 << 1, 1 << 2, 1 << 3
+# Read, write, remove, make folders, files and symbolic links, move and truncate; run nothing.
+_OWN = sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8, 12, 13, 14))
 # How many kinds of access the file system rules know, by version of the interface.
 _KINDS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 
@@ -30,11 +32,11 @@ def version() -> int:
         return 0
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
+def restrict(readable: Iterable[str], writable: Iterable[str], own: Iterable[str] = ()) -> None:
     """Leave this process only these folders and files. Needs ``no_new_privs``.
 
-    Where the kernel can, also forbid TCP (version 4) and abstract sockets and signals to
-    processes outside (version 6).
+    In its own folders it may also make, change and remove files. Where the kernel can, also
+    forbid TCP (version 4) and abstract sockets and signals to processes outside (version 6).
 
     Raises:
         OSError: The kernel refused.
@@ -47,6 +49,8 @@ def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
             _allow(ruleset, path, READ_FILE | READ_DIR)
         for path in writable:
             _allow(ruleset, path, READ_FILE | WRITE_FILE)
+        for path in own:
+            _allow(ruleset, path, _OWN & everything)
         syscall(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)

@@ -13,7 +13,7 @@ import platform
 import struct
 
 from wer_sandbox import syscalls
-from wer_sandbox.kernel import PR_SET_SECCOMP, prctl
+from wer_sandbox.kernel import PR_SET_PDEATHSIG, PR_SET_SECCOMP, prctl
 
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
@@ -26,6 +26,7 @@ _UNKNOWN = 0x00050000 | errno.ENOSYS
 # Ways to have the kernel signal another process: F_SETOWN, F_SETSIG, F_SETOWN_EX;
 # FIOSETOWN, SIOCSPGRP; and pushing input into a terminal, TIOCSTI.
 _FCNTL_COMMANDS = (8, 10, 15)
+_CLONE_THREAD = 0x10000
 _IOCTL_REQUESTS = (0x8901, 0x8902, 0x5412)
 _OPEN_TO_WRITE = 0o3 | 0o100 | 0o1000
 
@@ -71,12 +72,23 @@ class _Program:
             self.add(_RETURN, _ALLOW)
             self.add(_RETURN, _REFUSE)
 
+    def require_bits(self, call: tuple[int | None, int | None], argument: int, mask: int) -> None:
+        """Refuse a call when an argument has none of these bits."""
+        number = call[self.column]
+        assert number is not None
+        self.add(_EQUAL, number, 0, 5)
+        self.add(_LOAD, 16 + 8 * argument)
+        self.add(_AND, mask)
+        self.add(_EQUAL, 0, 1, 0)
+        self.add(_RETURN, _ALLOW)
+        self.add(_RETURN, _REFUSE)
+
     def only_zero(self, call: tuple[int | None, int | None], argument: int) -> None:
         """Refuse a call unless an argument is 0."""
         self.refuse_bits(call, argument, 0xFFFFFFFF)
 
 
-def _instructions(read_only: bool) -> list[tuple[int, int, int, int]]:
+def _instructions(read_only: bool, companion: bool) -> list[tuple[int, int, int, int]]:
     column, architecture = _MACHINES[platform.machine()]
     program = _Program(column)
     program.add(_LOAD, 4)
@@ -88,8 +100,12 @@ def _instructions(read_only: bool) -> list[tuple[int, int, int, int]]:
         program.add(_RETURN, _ALLOW)
     program.add(_AT_LEAST, syscalls.FIRST_COMMON, 0, 1)  # x86's x32 calls lie there too
     program.add(_RETURN, _UNKNOWN)
-    for numbers in syscalls.DENIED.values():
-        program.refuse(numbers[column])
+    if companion:
+        program.require_bits(syscalls.CLONE, 0, _CLONE_THREAD)
+        program.refuse_values(syscalls.PRCTL, 0, (PR_SET_PDEATHSIG,))
+    for name, numbers in syscalls.DENIED.items():
+        if not (companion and name in syscalls.COMPANION_MAY):
+            program.refuse(numbers[column])
     program.refuse_values(syscalls.FCNTL, 1, _FCNTL_COMMANDS)
     program.refuse_values(syscalls.IOCTL, 1, _IOCTL_REQUESTS)
     program.only_zero(syscalls.PRLIMIT, 0)
@@ -100,13 +116,15 @@ def _instructions(read_only: bool) -> list[tuple[int, int, int, int]]:
     return program.instructions
 
 
-def assemble(*, read_only: bool) -> bytes:
+def assemble(*, read_only: bool, companion: bool = False) -> bytes:
     """Write the filter for this machine.
 
     Args:
         read_only: Also refuse to open any file for writing, for kernels without Landlock.
+        companion: Allow threads and changes to files, and keep it from surviving its episode.
     """
-    return b"".join(struct.pack("HBBI", *instruction) for instruction in _instructions(read_only))
+    instructions = _instructions(read_only, companion)
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 
 
 def restrict(code: bytes) -> None:

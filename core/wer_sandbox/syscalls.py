@@ -67,3 +67,12 @@ HARMLESS = {"close_range": 436, "faccessat2": 439, "epoll_pwait2": 441, "futex_w
 # Calls whose arguments decide.
 OPEN, OPENAT = (2, None), (257, 56)
 FCNTL, IOCTL, PRLIMIT = (72, 25), (16, 29), (302, 261)
+CLONE, PRCTL = (56, 220), (157, 167)
+
+# What a companion may do and an episode may not. Landlock keeps these to its own folder.
+COMPANION_MAY = frozenset(
+    {
+        *("creat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat"),
+        *("rmdir", "link", "linkat", "symlink", "symlinkat"),
+    }
+)

@@ -17,9 +17,10 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from wer_sandbox import confine, domains, episode, memory, wire
+from wer_sandbox import companion, confine, domains, episode, memory, wire
 
 LAST_WORDS = 4096
 """Bytes of a child's output that are kept."""
@@ -28,10 +29,11 @@ LAST_WORDS = 4096
 class Child:
     """A running episode as its worker knows it."""
 
-    def __init__(self, lease: str, pid: int, output: int) -> None:
+    def __init__(self, lease: str, pid: int, output: int, folder: str) -> None:
         self.lease = lease
         self.pid = pid
         self.output = output
+        self.folder = folder
         self.words = b""
 
     def listen(self) -> bool:
@@ -44,7 +46,9 @@ class Child:
         return bool(news)
 
 
-def run(domain: str, socket_path: str, key: str, episode_memory_bytes: int, host_pid: int) -> None:
+def run(
+    domain: str, socket_path: str, key: str, episode_memory_bytes: int, disk_bytes: int, host_pid: int
+) -> None:
     """Be a worker until the host hangs up."""
     if host_pid:
         confine.die_with_parent(host_pid)
@@ -53,10 +57,13 @@ def run(domain: str, socket_path: str, key: str, episode_memory_bytes: int, host
     control.sendall(wire.encode({"key": key}))
     try:
         loaded = domains.load(domain)
+        confinement = confine.Confinement()
+        if disk_bytes:
+            confinement.require_companions()
     except Exception:
         control.sendall(wire.encode({"failed": traceback.format_exc()[-8000:]}))
         sys.exit(1)
-    worker = Worker(loaded, control, socket_path, episode_memory_bytes)
+    worker = Worker(loaded, control, socket_path, confinement, episode_memory_bytes, disk_bytes)
     gc.collect()
     gc.freeze()  # children then share these pages for good
     worker.run()
@@ -71,12 +78,21 @@ def _dial(path: str) -> socket.socket:
 class Worker:
     """The loop between one host and its episodes."""
 
-    def __init__(self, domain: Any, control: socket.socket, socket_path: str, memory_bytes: int) -> None:
+    def __init__(
+        self,
+        domain: Any,
+        control: socket.socket,
+        socket_path: str,
+        confinement: confine.Confinement,
+        memory_bytes: int,
+        disk_bytes: int,
+    ) -> None:
         self._domain = domain
         self._control = control
         self._socket_path = socket_path
+        self._confinement = confinement
         self._memory_bytes = memory_bytes
-        self._confinement = confine.Confinement()
+        self._disk_bytes = disk_bytes
         self._children: dict[int, Child] = {}
         self._orders = b""
         self._kills_by_kernel = memory.kills()
@@ -129,6 +145,7 @@ class Worker:
 
     def _fork(self, lease: str) -> None:
         try:
+            folder = companion.make_folder(Path(self._socket_path).parent) if self._disk_bytes else ""
             connection = _dial(self._socket_path)
             output, stderr = os.pipe()
             pid = os.fork()
@@ -136,11 +153,11 @@ class Worker:
             self._tell({"ended": lease, "why": f"cannot fork: {error}", "words": "", "out_of_memory": False})
             return
         if pid == 0:
-            self._be(connection, stderr, lease)
+            self._be(connection, stderr, lease, folder)
         connection.close()
         os.close(stderr)
         os.set_blocking(output, False)
-        child = self._children[pid] = Child(lease, pid, output)
+        child = self._children[pid] = Child(lease, pid, output, folder)
 
         def listen() -> None:
             # a burial in the same round of events has closed the pipe already
@@ -149,7 +166,7 @@ class Worker:
 
         self._watch(output, listen)
 
-    def _be(self, connection: socket.socket, stderr: int, lease: str) -> None:
+    def _be(self, connection: socket.socket, stderr: int, lease: str, folder: str) -> None:
         status = 1
         try:
             episode.live(
@@ -159,6 +176,8 @@ class Worker:
                 stderr=stderr,
                 lease=lease,
                 memory_bytes=self._memory_bytes,
+                folder=folder,
+                disk_bytes=self._disk_bytes,
             )
             status = 0
         except BaseException:
@@ -177,6 +196,8 @@ class Worker:
             if pid == 0:
                 return
             child = self._children.pop(pid)
+            if child.folder:
+                companion.remove_folder(child.folder)
             self._tell(
                 {
                     "ended": child.lease,

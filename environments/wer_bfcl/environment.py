@@ -8,7 +8,7 @@ from typing import Literal
 from attrs import field, frozen, validators
 
 from wer.contracts import Episode, Roles, Session
-from wer.records import Json, SandboxSpec, Split, Task
+from wer.records import Json, SandboxSpec, Split, Task, ToolCall
 from wer_bfcl.benchmark import REQUIREMENTS, load
 from wer_bfcl.reference import reference
 from wer_bfcl.session import BfclSession
@@ -77,11 +77,15 @@ class Bfcl:
         """Begin a rollout. Nothing in BFCL is random, so the seed has nothing to decide."""
         return BfclSession(task, episode)
 
+    def reference(self, task: Task) -> Sequence[Sequence[ToolCall]]:
+        """The benchmark's possible answer, of which the official verdict is made; see `wer.contracts.Referenced`."""
+        return reference(load(), task)
+
     async def expect(self, task: Task, episode: Episode) -> Json:
         """Run the reference: state, results and number of calls after each of the task's turns."""
         await episode.request("reset", task.setup)
         turns = []
-        for calls in reference(load(), task):
+        for calls in self.reference(task):
             answers = [
                 await episode.request("call", {"name": call.name, "arguments": call.arguments})
                 for call in calls

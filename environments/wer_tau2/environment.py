@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wer.contracts import Episode, Roles, Session
-from wer.records import Json, SandboxSpec, Split, Task
+from wer.records import Json, SandboxSpec, Split, Task, ToolCall
 from wer_tau2.benchmark import DOMAINS, load, sandbox_spec
 from wer_tau2.hops import Hops
 from wer_tau2.options import Tau2Options
+from wer_tau2.reference import reference
 from wer_tau2.session import Tau2Session
 from wer_tau2.tasks import entry, tasks
 from wer_tau2.user import SimulatedUser
@@ -62,6 +63,10 @@ class Tau2:
             greeting=benchmark.greeting,
             stops=benchmark.stops,
         )
+
+    def reference(self, task: Task) -> Sequence[Sequence[ToolCall]] | None:
+        """The reference's actions, where the agent alone can make them; see `wer.contracts.Referenced`."""
+        return reference(entry(load(), task))
 
     async def expect(self, task: Task, episode: Episode) -> Json:
         """The task's criteria as the package has them, and the databases that the reference leaves."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 _CALL_IN = "/run/wer"
+_EPISODES = "/run/episodes"
 _POLL_S = 0.25
 _SETTLE_S = 1.0
 _STOPPED = ("exited", "dead", "removing")
@@ -130,6 +131,7 @@ def _settings(spec: SandboxSpec, folder: Path, key: str) -> dict[str, Any]:
             *("--domain", spec.domain),
             *("--connect", f"{_CALL_IN}/{SOCKET}"),
             *("--episode-memory", str(spec.episode_memory_bytes)),
+            *("--disk", str(spec.disk_bytes)),
         ],
         "environment": _environ(spec, key),
         "labels": labels.mine(),
@@ -140,7 +142,7 @@ def _settings(spec: SandboxSpec, folder: Path, key: str) -> dict[str, Any]:
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges"],
         "read_only": True,
-        "tmpfs": {"/tmp": "size=16m,mode=1777,noexec,nosuid,nodev"},  # noqa: S108 - the container's own
+        "tmpfs": _tmpfs(spec),
         "mem_limit": spec.memory_bytes,
         "memswap_limit": spec.memory_bytes,
         "pids_limit": spec.pids,
@@ -152,6 +154,15 @@ def _settings(spec: SandboxSpec, folder: Path, key: str) -> dict[str, Any]:
     }
 
 
+def _tmpfs(spec: SandboxSpec) -> dict[str, str]:
+    """Files that may be written, in memory. Companions' together may have all of it: none starves the others."""
+    safe = "noexec,nosuid,nodev"
+    mounts = {"/tmp": f"size=16m,mode=1777,{safe}"}  # noqa: S108 - the container's own
+    if spec.disk_bytes:
+        mounts[_EPISODES] = f"size={spec.memory_bytes},mode=0700,uid=65534,gid=65534,{safe}"
+    return mounts
+
+
 def _environ(spec: SandboxSpec, key: str) -> dict[str, str]:
     return {
         "LANG": "C.UTF-8",
@@ -160,6 +171,7 @@ def _environ(spec: SandboxSpec, key: str) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1",  # an episode may start no thread
         "OPENBLAS_NUM_THREADS": "1",
+        **({"TMPDIR": _EPISODES} if spec.disk_bytes else {}),
         **spec.environ,
         "WER_SANDBOX_KEY": key,
     }

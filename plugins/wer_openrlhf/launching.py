@@ -26,6 +26,7 @@ _DEAD = re.compile(r"class_name: (\w+)|The actor (\w+) died|Actor\((\w+), \w+\) 
 _SECRET = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$", re.IGNORECASE)
 _NEEDED = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "RAY_AUTH_TOKEN", "WANDB_API_KEY"})
 _CHECK_S = 0.2
+_HEAD_S = 5.0
 _TAIL = 30
 
 
@@ -81,13 +82,23 @@ class Launch:
             failed: Once set, the child is ended and that exception is raised.
 
         Raises:
-            OptimizerError: It ended with an error, or hung, with its last lines.
+            OptimizerError: It ended with an error, or hung, with its last lines; or the cluster
+                that it had joined has no head any more.
         """
         await processes.end(self.mark)
         began = time.monotonic()
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("a", encoding="utf-8") as log:
-            await self._run(log, began, limits, seen, failed)
+        try:
+            with self.log.open("a", encoding="utf-8") as log:
+                await self._run(log, began, limits, seen, failed)
+        except OptimizerError as error:
+            address = self.environ.get("RAY_ADDRESS", "")
+            if not address or await _answers(address):
+                raise
+            raise OptimizerError(
+                f"the head of the Ray cluster at {address} no longer answers, and OpenRLHF can't go on without it. "
+                f"Start the cluster again, and go on with --resume.\n{error}"
+            ) from error
 
     async def _run(
         self,
@@ -187,6 +198,18 @@ def devices(setup: OptimizerSetup) -> dict[str, str]:
         return {}
     # The order of nvidia-smi, by which the user counts.
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, setup.gpus)), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+async def _answers(address: str) -> bool:
+    """Whether somebody listens there."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(_HEAD_S):
+            _, line = await asyncio.open_connection(host, int(port))
+    except (OSError, ValueError, TimeoutError):
+        return False
+    line.close()
+    return True
 
 
 def environment(additions: Mapping[str, str]) -> dict[str, str]:

@@ -95,6 +95,7 @@ class OpenRlhf:
         """
         await self._stop_generator()
         phase = self._plan(states, folder)
+        phase.connection.unlink(missing_ok=True)  # of a process that was killed
         slots: dict[tuple[str, int], Experience] = {}
         if not phase.marker.is_file():
             await self._begin(phase)
@@ -196,6 +197,7 @@ class OpenRlhf:
         )
         actor = actor_folder(phase.trainer)
         settle(actor)
+        drop(phase.draft)
         drop(phase.export)
         if newest_tag(actor) is not None:
             self._setup.progress(f"going on from {newest_tag(actor)}")
@@ -245,10 +247,11 @@ class OpenRlhf:
                     failed=service.failed,
                 )
             finally:
-                agent.with_name("connection.json").unlink(missing_ok=True)
+                phase.connection.unlink(missing_ok=True)
         for place, figures in steps.unreported(phase.rounds):
             setup.record(place, figures)
         _demand_model(phase, launch.log)
+        phase.draft.rename(phase.export)
         return {
             (slot.experience.state.id, slot.experience.candidate.index): slot.experience
             for slot in service.slots
@@ -306,7 +309,7 @@ class OpenRlhf:
             batch=phase.batch,
             agent=agent,
             checkpoints=phase.trainer,
-            output=phase.export,
+            output=phase.draft,
             share=phase.share(self._setup.phases),
             logs=logs if self._options.tensorboard else None,
         )
@@ -325,14 +328,14 @@ class OpenRlhf:
 
     def _agent(self, phase: Phase, service: Service) -> Path:
         """Put the agent where OpenRLHF loads it, with the address and the token beside it."""
-        folder = phase.folder / "agent"
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(_AGENT, folder / "agent.py")
+        agent = phase.connection.with_name("agent.py")
+        agent.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(_AGENT, agent)
         connection = {"url": service.url, "token": service.token, "top_k": self._setup.top_k}
-        file = os.open(folder / "connection.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        file = os.open(phase.connection, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(file, "w", encoding="utf-8") as out:
             json.dump(connection, out)
-        return folder / "agent.py"
+        return agent
 
     async def _stop_generator(self) -> None:
         if self._generator is not None:
@@ -347,13 +350,13 @@ def _demand_model(phase: Phase, log: Path) -> None:
         OptimizerError: One of them is missing, or cut short.
     """
     try:
-        parameters(phase.export)
-        if not (phase.export / "config.json").is_file():
+        parameters(phase.draft)
+        if not (phase.draft / "config.json").is_file():
             raise ValueError("there is no config.json")
         if newest_tag(actor_folder(phase.trainer)) is None:
             raise ValueError(f"there is no checkpoint in {actor_folder(phase.trainer)}")
     except (OSError, ValueError) as error:
         raise OptimizerError(
-            f"OpenRLHF ended without writing a model to {phase.export}: {error}. The log is {log}; go on with "
+            f"OpenRLHF ended without writing a model to {phase.draft}: {error}. The log is {log}; go on with "
             "--resume, which trains what is missing."
         ) from error

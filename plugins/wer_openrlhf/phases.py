@@ -33,9 +33,19 @@ class Phase:
         return self.folder / "trainer"
 
     @property
+    def draft(self) -> Path:
+        """Where OpenRLHF writes the model at the end; nobody reads it there."""
+        return self.folder / ".export"
+
+    @property
     def export(self) -> Path:
-        """The model folder that OpenRLHF writes at the end."""
+        """The model folder, there once it is whole."""
         return self.folder / "export"
+
+    @property
+    def connection(self) -> Path:
+        """How the trainer's agents reach this process; there only while one serves them."""
+        return self.folder / "agent" / "connection.json"
 
     @property
     def marker(self) -> Path:

@@ -44,8 +44,13 @@ class ProcessLauncher:
 
     def _python(self) -> list[str]:
         # -S keeps the user's site-packages out; -P keeps the working directory out.
-        memory = ["--episode-memory", str(self._spec.episode_memory_bytes)]
-        return [sys.executable, "-S", "-P", "-m", "wer_sandbox", "--domain", self._spec.domain, *memory]
+        limits = [
+            "--episode-memory",
+            str(self._spec.episode_memory_bytes),
+            "--disk",
+            str(self._spec.disk_bytes),
+        ]
+        return [sys.executable, "-S", "-P", "-m", "wer_sandbox", "--domain", self._spec.domain, *limits]
 
     def _environ(self, key: str) -> dict[str, str]:
         """Nothing of the user's environment, which may hold keys."""

@@ -43,15 +43,20 @@ _CAUSES: Sequence[tuple[str, str]] = (
         "the GPUs that it was given are not there. Check nvidia-smi and --gpus",
     ),
     (
-        r"divisible by tensor|tensor[ _]parallel[ _]size",
+        r"divisible by tensor|not divisible by",  # an engine that dies of anything dumps its tensor_parallel_size
         "the model can't be divided by so many GPUs. Use ?tensor=1, 2 or 4, and ?data= for the rest",
+    ),
+    (
+        r"CPU Generator does not use offset",
+        "on a CPU its seeds work only for prompts that are read at one go. Start it through a script that adds two "
+        "flags (see docs/vllm.md)",
     ),
     (
         r"unrecognized arguments|invalid choice|No module named '?vllm",
         "its vLLM is missing or of another version than 0.29, for which WER's flags are meant",
     ),
 )
-_OURS = ("INFO", "WARNING", "DEBUG")
+_CHATTER = re.compile(r" (INFO|WARNING|DEBUG) |nanobind|resource_tracker")
 
 
 def likely_cause(words: str, status: int | None) -> str:
@@ -74,5 +79,5 @@ def likely_cause(words: str, status: int | None) -> str:
 def last_words(text: str, lines: int = 12) -> str:
     """The end of a log without its chatter, errors first and foremost."""
     told = [line for line in text.splitlines() if line.strip()]
-    grave = [line for line in told if not any(f" {level} " in f" {line[:60]}" for level in _OURS)]
+    grave = [line for line in told if not _CHATTER.search(f" {line[:60]}")]
     return "\n".join(line[:300] for line in (grave or told)[-lines:])

@@ -45,7 +45,7 @@ def wer(monkeypatch, capfd, tmp_path):
     [
         (
             ["run", "--env", "bfvl", "--executor", "local/x"],
-            "no environment named 'bfvl' (installed: bfcl, tau2)",
+            "no environment named 'bfvl' (installed: bfcl, mcp, tau2)",
         ),
         ([*RUN, "--backend", "grop"], "no optimizer named 'grop'"),
         ([*RUN, "--preset", "cup"], "did you mean 'cpu'"),
@@ -223,6 +223,30 @@ def test_a_run_that_another_process_holds_is_not_gone_on_with(wer, tmp_path):
 
     assert status == 2
     assert f"is in use by process {os.getpid()}" in printed
+    assert "go on with" not in printed
+
+
+def test_a_wer_toml_that_is_a_folder_is_not_passed_over(wer, tmp_path):
+    (tmp_path / "wer.toml").mkdir()
+
+    status, printed = wer(*RUN, "--dry-run")
+
+    assert status == 2
+    assert "cannot read 'wer.toml'" in printed
+
+
+def test_help_of_resume_names_what_may_change(wer):
+    _, printed = wer("run", "--help")
+
+    assert "--set of limits, tracking, concurrency or workers" in printed.replace("│ │ ", "")
+
+
+def test_a_narrow_doctor_shows_its_remedies_whole(wer, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+
+    _, printed = wer("doctor")
+
+    assert "…" not in printed
 
 
 @pytest.mark.parametrize("words", [["show"], ["verify"], ["export", "--format", "jsonl", "--out", "x"]])

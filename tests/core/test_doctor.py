@@ -40,6 +40,25 @@ def test_a_model_that_is_not_here_says_how_to_get_it():
     assert finding.remedy.startswith("wer models pull smollm2-135m")
 
 
+def test_a_vllm_is_named_with_its_version(tmp_path, monkeypatch):
+    (tmp_path / "lib/python3.11/site-packages/vllm-0.29.0.dist-info").mkdir(parents=True)
+    program = tmp_path / "bin" / "vllm"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("WER_VLLM", str(program))
+
+    assert found()["vllm"].detail == f"0.29.0, {program}"
+
+
+def test_a_vllm_that_is_missing_comes_with_the_remedy(monkeypatch):
+    monkeypatch.setenv("WER_VLLM", "/nowhere/vllm")
+
+    finding = found()["vllm"]
+    assert (finding.status, finding.detail) == ("warn", "WER_VLLM is '/nowhere/vllm', which is no program")
+    assert finding.remedy.startswith("Install it into an environment of its own")
+
+
 def test_a_gpu_whose_driver_fails_is_a_warning(tmp_path, monkeypatch):
     tool = tmp_path / "nvidia-smi"
     tool.write_text("#!/bin/sh\nexit 9\n")

@@ -24,7 +24,7 @@ def install(tmp_path, monkeypatch):
     """Install a tiny distribution: modules, and entry points that name them."""
     names = []
 
-    def installed(distribution, entry_points, **sources):
+    def installed(distribution, entry_points, group="wer", **sources):
         for name, source in sources.items():
             (tmp_path / f"{name}.py").write_text(source)
             names.append(name)
@@ -35,7 +35,7 @@ def install(tmp_path, monkeypatch):
             "Requires-Dist: no_such_library>=1; extra == 'big'\n"
         )
         lines = [f"{name} = {module}\n" for name, module in entry_points.items()]
-        info.joinpath("entry_points.txt").write_text("[wer]\n" + "".join(lines))
+        info.joinpath("entry_points.txt").write_text(f"[{group}]\n" + "".join(lines))
 
     monkeypatch.syspath_prepend(str(tmp_path))
     yield installed
@@ -137,6 +137,34 @@ def test_a_plugin_that_cannot_be_imported_is_reported_and_the_others_go_on(insta
     assert rows["bad"].status.startswith("broken: ModuleNotFoundError")
     with pytest.raises(PluginError, match=r"Not loaded: .*bad.*see wer plugin list"):
         found.verifiers.make("nope")
+
+
+@pytest.mark.parametrize(
+    ("group", "remedy"),
+    [("wer2", "pip install -U wer-skills"), ("wer0", "pip install -U wer-plugin-foreign")],
+)
+def test_a_plugin_for_another_version_of_the_api_is_refused_by_name_and_never_imported(
+    install, group, remedy
+):
+    install(
+        "wer-plugin-foreign",
+        {"foreign": "wer_test_foreign"},
+        group=group,
+        wer_test_foreign="raise AssertionError('imported')",
+    )
+
+    found = plugins.load()
+
+    assert found.broken == {
+        "foreign": f"made for version {group[-1]} of the plugin API, and this WER has 1.0. "
+        + ("Upgrade WER: " if group == "wer2" else "Upgrade the plugin: ")
+        + remedy
+    }
+    assert "toolagent" in found.executors.names()
+    assert any(
+        row.distribution == "wer-plugin-foreign 1.2" and row.status.startswith("broken: made for version")
+        for row in found.listing()
+    )
 
 
 def test_a_plugin_whose_hook_raises_is_reported_and_the_others_go_on():

@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from wer_sandbox import seccomp, syscalls
 from wer_sandbox.confine import Confinement
 from wer_sandbox.domains import call
@@ -24,8 +26,13 @@ def test_the_filter_knows_every_call_of_the_list_once():
         assert max(numbers) < syscalls.FIRST_COMMON
 
 
-def test_jumps_of_the_filter_stay_inside_it():
-    code = seccomp.assemble(read_only=True)
+def test_a_companion_may_do_nothing_that_the_list_does_not_know():
+    assert syscalls.DENIED.keys() > syscalls.COMPANION_MAY
+
+
+@pytest.mark.parametrize("companion", [False, True])
+def test_jumps_of_the_filter_stay_inside_it(companion):
+    code = seccomp.assemble(read_only=True, companion=companion)
 
     for place in range(0, len(code) - 8, 8):
         yes, no = code[place + 2], code[place + 3]

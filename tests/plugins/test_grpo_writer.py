@@ -73,7 +73,7 @@ def test_a_writer_whose_chat_template_fails_is_refused_before_anything_is_paid(t
     folder = tiny_writer.make_folder(tmp_path / "writer")
     (folder / "chat_template.jinja").write_text(template)
 
-    with pytest.raises(ConfigError, match="chat template of the writer .* refuses a request"):
+    with pytest.raises(ConfigError, match=r"chat template of the writer .* refuses a request"):
         Grpo(tiny_writer.setup(folder))
 
 

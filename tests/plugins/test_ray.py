@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -188,6 +189,44 @@ def test_ctrl_c_ends_the_workers_and_leaves_a_run_that_goes_on_elsewhere(config,
     assert "go on with: wer run --resume" in err
     assert "ray.init" not in out + err and "raylet" not in out + err and "Traceback" not in out + err
     wait_for_the_end_of({pid for pid, _ in begun(log)[:ran]})
+    assert resumed.returncode == 0, resumed.stderr
+
+
+def test_a_cluster_that_loses_its_head_ends_the_run_which_goes_on_elsewhere(config, tmp_path):
+    from ray.cluster_utils import Cluster
+
+    log = tmp_path / "log"
+    doomed = Cluster(initialize_head=True, head_node_args=NODE)
+    command = [sys.executable, "-m", "wer", "run", "--env", "counting", "--executor", "scribe/a"]
+    command += ["--sandbox", "memory", "--set", "agent=walker", "--set", f"executor_options.log={log}"]
+    command += [
+        "--set",
+        "executor_options.sleep_s=3",
+        "--set",
+        "concurrency=1",
+        "--runs",
+        str(tmp_path / "runs"),
+    ]
+
+    program = subprocess.Popen(
+        [*command, "--runner", "ray", "--ray-address", doomed.address],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    kill_once(log, 2, doomed.head_node.kill_gcs_server).join()
+    out, err = program.communicate()
+    doomed.shutdown()
+    del doomed
+    gc.collect()  # Ray's open files, while this module's filters hold
+    again = [sys.executable, "-m", "wer", "run", "--resume", str(next((tmp_path / "runs").iterdir()))]
+    again += ["--runner", "local", "--set", "concurrency=32"]
+    resumed = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True)
+
+    assert program.returncode == 2
+    assert "the head of the Ray cluster no longer answers" in err and "Traceback" not in out + err
+    assert "go on with: wer run --resume" in err
     assert resumed.returncode == 0, resumed.stderr
 
 

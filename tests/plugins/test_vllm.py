@@ -179,6 +179,8 @@ async def test_a_server_that_dies_at_its_start_says_why(vllm):
         ("importlib.metadata.PackageNotFoundError: No package metadata was found for vllm", "docs/vllm.md"),
         ("vllm: error: unrecognized arguments: --enable-prefix-caching", "another version"),
         ("AssertionError: 14 is not divisible by tensor parallel size", "can't be divided"),
+        ("RuntimeError: CPU Generator does not use offset", "docs/vllm.md"),
+        ("ERROR Dumping input data: tensor_parallel_size=1, seed=0", "exit status 1"),
         ("something else", "exit status 1"),
     ],
 )

@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 from attrs import frozen
 from support.openrlhf_cpu import make_policy, python
+from support.trained_writer import SKILL
 
+from wer.cli import main
 from wer.contracts import Model, ModelSetup
 from wer.errors import PromptTooLong
 from wer.records import Message, Reply, Sampling, ToolSpec
+from wer.store import Store
 from wer_toolagent.modes import MODES
 from wer_vllm import families, wer_models
 from wer_vllm.arguments import arguments
@@ -170,6 +173,36 @@ def test_the_log_is_kept_and_has_no_key(served):
 
     assert "Application startup complete" in text
     assert "VLLM_API_KEY" not in text and served.model._server.key not in text
+
+
+def test_a_skill_is_measured_by_an_executor_that_vllm_serves(environ, tmp_path, monkeypatch):
+    """Random weights pass nothing: what is shown is that each rollout has a verdict, and no server is left."""
+    (tmp_path / "SKILL.md").write_text(SKILL)
+    folder = make_policy(tmp_path / "tiny")
+    whole_prompts = tmp_path / "vllm"  # as docs/vllm.md tells those who run it on a CPU
+    whole_prompts.write_text(
+        f'#!/bin/sh\nexec {environ["WER_VLLM"]} "$@" --no-enable-chunked-prefill --max-num-batched-tokens 32768\n'
+    )
+    whole_prompts.chmod(0o755)
+    monkeypatch.setenv("WER_VLLM", str(whole_prompts))
+
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                *("eval", str(tmp_path / "SKILL.md"), "--env=bfcl", "--domains=file_system", "--trials=1"),
+                *(f"--executor=vllm/{folder}?eager=1", f"--runs={tmp_path / 'runs'}", "--sandbox=process"),
+                *("--set=environment.bfcl.max_turns=1", "--set=environment.bfcl.tools=needed"),
+                *("--set=executor_options.mode=plan", "--set=executor_options.max_tokens=64"),
+                "--set=evaluation.test_limit=2",
+            ]
+        )
+
+    assert not ended.value.code
+    (run,) = (tmp_path / "runs").iterdir()
+    conditions = [condition for condition, *_ in Store(run / "wer.sqlite").results()]
+    assert sorted(filter("no-op".__ne__, conditions)) == ["none", "none", "skill", "skill"]
+    assert "Application startup complete" in next((run / "logs").glob("vllm-*.log")).read_text()
+    assert list(notes_folder().glob("*.json")) == []
 
 
 def test_vllms_own_parser_takes_every_flag_and_knows_every_parser_of_tool_calls(environ):

@@ -44,7 +44,11 @@ def _references(environment: Environment) -> Mapping[str, list[Any]]:
 
 def player(environment: Environment) -> Any:
     """The server's answer to any request of a run."""
-    references = _references(environment)
+    return acting(_references(environment))
+
+
+def acting(references: Mapping[str, list[Any]]) -> Any:
+    """The same for any tasks, given the calls that each user message asks for."""
 
     def act(body: Body) -> web.StreamResponse:
         system = next((m["content"] for m in body["messages"] if m["role"] == "system"), "")

@@ -49,7 +49,7 @@ class PaidByLetters:
 
 def optimizer(writer: Path, *, options: Mapping[str, Any] | None = None, **changes: Any) -> OpenRlhf:
     table = {"python": sys.executable, "batch": 2, **(options or {})}
-    made = setup(writer, max_prompt_tokens=8000, max_response_tokens=8, **changes)
+    made = setup(writer, **{"max_prompt_tokens": 8000, "max_response_tokens": 8, **changes})
     return OpenRlhf(evolve(made, options=table))
 
 

@@ -25,11 +25,12 @@ COMMANDS = {
     "run": ("wer.cli.run:run", "Make better skills and measure them: the whole protocol."),
     "refine": ("wer.cli.refine:refine", "Revise a skill from what happens on the training tasks."),
     "eval": ("wer.cli.evaluate:evaluate", "Measure Pass@1 of a skill beside no skill."),
+    "bench": ("wer.cli.bench:bench", "Compare methods from one start, at equal cost."),
     "merge": ("wer.cli.merge:merge", "Merge several skills of one family into one."),
     "show": ("wer.cli.show:show", "Show a run's best skill, its diff, its table, its evidence."),
     "verify": ("wer.cli.verify:verify", "Judge a run's stored rollouts again and compare."),
     "export": ("wer.cli.export:export", "Export a run's skills, experience or trained writer."),
-    "plugin": ("wer.cli.plugin:app", "List what is installed: environments, verifiers, ..."),
+    "plugin": ("wer.cli.plugin:app", "List, check and begin plugins: environments, verifiers, ..."),
     "models": ("wer.cli.models:app", "List and download local models."),
     "doctor": ("wer.cli.doctor:doctor", "Say what works here and what to do about the rest."),
 }

@@ -19,7 +19,7 @@ def doctor() -> None:
     findings = check()
     table = Table(show_lines=False)
     for heading in ("", "what", "found", "remedy"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     style = {"ok": "green", "warn": "yellow", "fail": "red"}
     for finding in findings:
         table.add_row(

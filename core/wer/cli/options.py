@@ -41,6 +41,9 @@ class Settings:
             "litellm/anthropic/NAME, local/qwen2.5-coder-0.5b, torch/FOLDER."
         ),
     ] = None
+    agent: Annotated[
+        str | None, Parameter(help="The executor around that model: toolagent, or an installed plugin.")
+    ] = None
     writer: Annotated[
         str | None, Parameter(help="The model that writes skills, likewise. Default: the executor's.")
     ] = None
@@ -114,12 +117,12 @@ class Settings:
         """
         given = {name: value for name, value in asdict(self).items() if name not in _NOT_KEYS}
         if self.domains is not None:
-            given["domains"] = _listed("--domains", self.domains)
+            given["domains"] = listed("--domains", self.domains)
         if self.gpus is not None:
             given["gpus"] = split_assignments(self.gpus)
         others = {name.replace("__", "."): value for name, value in more.items()}
         default = Path("wer.toml")
-        file = self.config or (default if default.is_file() else None)
+        file = self.config or (default if default.exists() else None)
         given |= {**self._purse(), **self._tracked(), **others}
         return resolve(self.preset, file, self.set or (), given)
 
@@ -176,7 +179,12 @@ def run_folder(runs: Path, run: str | None) -> Path:
     return folder
 
 
-def _listed(option: str, text: str) -> list[str]:
+def listed(option: str, text: str) -> list[str]:
+    """Split an option at its commas.
+
+    Raises:
+        ConfigError: A name between two of them is empty.
+    """
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
         raise ConfigError(

@@ -13,6 +13,7 @@ from wer import folders
 from wer.configuration import RunConfig
 from wer.display import Display
 from wer.errors import WerError
+from wer.loop.auditing import audit
 from wer.loop.checking import check_names
 from wer.loop.opening import Run, opened
 from wer.loop.recording import EVALUATION
@@ -41,16 +42,18 @@ def perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work, *, ag
     """
     console = Console(stderr=True, highlight=False)
     console.print(f"run folder: {folder}", markup=False, soft_wrap=True)
-    try:
-        with folders.locked(folder):
+    with folders.locked(folder):
+        try:
             folders.rewrite(folder, config)
             with Display() as display:
                 fetch_models(config, display)
             asyncio.run(_perform(config, folder, plugins, work))
-    except (WerError, KeyboardInterrupt):
-        if again:
-            console.print(f"what is finished is stored; go on with: {again}", markup=False, soft_wrap=True)
-        raise
+        except (WerError, KeyboardInterrupt):
+            if again:
+                console.print(
+                    f"what is finished is stored; go on with: {again}", markup=False, soft_wrap=True
+                )
+            raise
 
 
 def conclude(run: Run) -> None:
@@ -67,6 +70,7 @@ async def _perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work
         with Display() as display:
             async with opened(config, folder=folder, store=store, plugins=plugins, display=display) as run:
                 store.put_document("about", "tier", run.tier)
+                await audit(run)
                 await work(run)
     finally:
         store.close()

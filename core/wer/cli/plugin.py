@@ -1,4 +1,4 @@
-"""``wer plugin``: what is installed."""
+"""``wer plugin``: what is installed, whether it is right, and how a new one begins."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from wer import plugins
+from wer.cli.checking import check
+from wer.cli.scaffolding import new
 
 app = App(name="plugin", help="Parts that are installed: environments, verifiers, executors, optimizers, ...")
+
+app.command(check, name="check")
+app.command(new, name="new")
 
 
 @app.command(name="list")

@@ -47,7 +47,7 @@ def refine(
     async def work(run: Run) -> None:
         optimizer = run.optimizer()  # made first, so that wrong settings are found before anything is paid
         try:
-            start = await begin(run)
+            start = await begin(run, optimizer)
             refined = await refine_all(run, optimizer, start, "refined")
         finally:
             await optimizer.close()

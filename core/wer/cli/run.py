@@ -24,7 +24,7 @@ def run(
         str | None,
         Parameter(
             help="Go on with this run (id or folder): no finished rollout is paid twice. Takes new caps, prices, "
-            "--track, and --set limits.*, tracking.*, concurrency or workers."
+            "--track, --runner, --ray-address, and --set of limits, tracking, concurrency or workers."
         ),
     ] = None,
     dry_run: DryRun = False,
@@ -33,7 +33,8 @@ def run(
     """Make better skills, and measure them: seed skills, training, refinement, merge, test split.
 
     The whole loop on this machine, without a key: `wer run --env bfcl --backend grpo --preset cpu`.
-    With an API model: `wer run --env bfcl --executor openai/gpt-4o-mini --max-tokens 5000000`.
+    With an API model: `wer run --env bfcl --domains file_system --executor openai/gpt-4o-mini
+    --max-tokens 20000000`.
     """
     found = plugins.load()
     if resume is not None:

@@ -23,7 +23,7 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
     for spec in filter(None, (config.executor, config.seed_writer, config.merge_writer, config.user_model)):
         plugins.check_model(spec)
     demand_weights(config.writer or config.executor, plugins.models.names())
-    for name in config.environment:
+    for name in set(config.environment) - set(map(plugins.environments.called, config.env)):
         plugins.environments.check(name)
     for name in config.optimizer:
         plugins.optimizers.check(name)

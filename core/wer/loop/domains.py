@@ -41,7 +41,15 @@ def environments(config: RunConfig, plugins: Plugins) -> Mapping[str, Environmen
     Raises:
         ConfigError: One of them needs a model that the configuration doesn't name.
     """
-    envs = {name: plugins.environments.make(name, config.environment.get(name, {})) for name in config.env}
+    envs: dict[str, Environment] = {}
+    for reference in config.env:
+        name = plugins.environments.called(reference)
+        if name in envs or (name != reference and name in plugins.environments.offers):
+            raise ConfigError(
+                f"two environments are named {name!r}, one of them {reference!r}. Give it another: "
+                "wer.Domain(..., name=...)."
+            )
+        envs[name] = plugins.environments.make(reference, config.environment.get(name, {}))
     for name, env in envs.items():
         cast(config, name, env)
     return envs

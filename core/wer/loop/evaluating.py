@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from attrs import frozen
 
+from wer.errors import SearchSpent
 from wer.loop.rollouts import Scheduler, seeds_of
-from wer.records import Candidate, Experience, RefinementState, Unit
+from wer.records import Candidate, Experience, RefinementState, Rollout, Unit
 from wer.reward import RewardRule
 from wer.store import Store
 
@@ -44,27 +45,41 @@ class Evaluation:
         proposals = [(state, self.screen(state, candidate)) for state, candidate in proposals]
         self._record(proposals)
         count = self.n if n is None else n
-        units = [
-            Unit(task=state.task, skill=candidate.skill, seed=seed)
-            for state, candidate in proposals
-            if candidate.skill is not None
-            for seed in seeds_of(state.task, count, run_seed=self.seed, purpose="train")
-        ]
-        finished = iter(await self.scheduler.run(units))
+        units = [unit for state, candidate in proposals for unit in self._units(state, candidate, count)]
+        try:
+            finished = iter(await self.scheduler.run(units))
+        except SearchSpent:
+            self._keep(proposals, count)
+            raise
         experiences = []
         for state, candidate in proposals:
             rollouts = tuple(next(finished) for _ in range(count)) if candidate.skill is not None else ()
-            reward = self.rule.reward(
-                candidate,
-                [rollout.verdict for rollout in rollouts],
-                phase=self.phase,
-                phases=self.phases,
-            )
-            experience = Experience(state=state, candidate=candidate, rollouts=rollouts, reward=reward)
-            self.store.put_experience(self.stage, experience)
-            self.on_rewarded(reward.total)
-            experiences.append(experience)
+            experiences.append(self._rewarded(state, candidate, rollouts))
         return experiences
+
+    def _rewarded(
+        self, state: RefinementState, candidate: Candidate, rollouts: tuple[Rollout, ...]
+    ) -> Experience:
+        verdicts = [rollout.verdict for rollout in rollouts]
+        reward = self.rule.reward(candidate, verdicts, phase=self.phase, phases=self.phases)
+        experience = Experience(state=state, candidate=candidate, rollouts=rollouts, reward=reward)
+        self.store.put_experience(self.stage, experience)
+        self.on_rewarded(reward.total)
+        return experience
+
+    def _units(self, state: RefinementState, candidate: Candidate, count: int) -> list[Unit]:
+        if candidate.skill is None:
+            return []
+        seeds = seeds_of(state.task, count, run_seed=self.seed, purpose="train")
+        return [Unit(task=state.task, skill=candidate.skill, seed=seed) for seed in seeds]
+
+    def _keep(self, proposals: Sequence[tuple[RefinementState, Candidate]], count: int) -> None:
+        """Reward the candidates all of whose rollouts ended before the budget did."""
+        for state, candidate in proposals:
+            found = [self.scheduler.stored(unit) for unit in self._units(state, candidate, count)]
+            rollouts = tuple(rollout for rollout in found if rollout is not None)
+            if rollouts and len(rollouts) == count:
+                self._rewarded(state, candidate, rollouts)
 
     def recorded(self, state: RefinementState) -> Sequence[Candidate]:
         """The group that an interrupted run had already written for this state in this stage."""

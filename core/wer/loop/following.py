@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from wer.contracts import Environment, Referenced, Session
 from wer.loop.rollouts import Scheduler
@@ -28,7 +28,10 @@ _SEED = 0
 
 @frozen(kw_only=True)
 class Following:
-    """An executor that makes given calls, a list a turn, and says nothing."""
+    """An executor that makes given calls, a list a turn, and says nothing.
+
+    A simulated user would take silence for a fault: there it leaves after the first turn's calls.
+    """
 
     calls: Sequence[Sequence[ToolCall]]
 
@@ -51,6 +54,9 @@ class Following:
                 steps.append(Step(turn=turn, text="", calls=(call,), observations=answer.observations))
                 if answer.end is not None:
                     return Trajectory(messages=tuple(messages), steps=tuple(steps), end=answer.end, seed=seed)
+            if not task.turns:
+                here = End(by="agent", why="stopped")
+                break
             here = await session.say("")
         return Trajectory(messages=tuple(messages), steps=tuple(steps), end=here, seed=seed)
 
@@ -58,13 +64,14 @@ class Following:
 async def follow(scheduler: Scheduler, environment: Environment, task: Task) -> Rollout | None:
     """Play a task's reference in a fresh episode, judged and stored as any rollout; None without one.
 
+    No stage's progress and no observer counts it: the agent is not the run's.
+
     Raises:
         InfrastructureError: As for any rollout.
     """
     calls = environment.reference(task) if isinstance(environment, Referenced) else None
     if calls is None:
         return None
-    [rollout] = await scheduler.around(Following(calls=calls)).run(
-        [Unit(task=task, skill=NO_SKILL, seed=_SEED)]
-    )
+    unseen = evolve(scheduler.around(Following(calls=calls)), on_finished=lambda rollout, cached: None)
+    [rollout] = await unseen.run([Unit(task=task, skill=NO_SKILL, seed=_SEED)])
     return rollout

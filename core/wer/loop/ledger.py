@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from attrs import evolve, field, frozen
 
 from wer.contracts import Model
-from wer.errors import BudgetExhausted, ModelUnavailable
+from wer.errors import BudgetExhausted, ModelUnavailable, SearchSpent
 from wer.loop.retrying import patiently
 from wer.records import JsonObject, Message, Reply, Sampling, ToolSpec, Usage
 
@@ -52,6 +53,7 @@ class Ledger:
         self._spending = spending
         self._total = sum(spending.spend().values(), Usage())
         self._rollouts = spending.count_rollouts()
+        self._search: Budget | None = None
 
     @property
     def total(self) -> Usage:
@@ -63,12 +65,28 @@ class Ledger:
         self._spending.add_spend(role, usage)
         self._total = self._total + usage
 
+    @property
+    def spent(self) -> tuple[int, int]:
+        """Rollouts and tokens so far."""
+        return self._rollouts, self._total.prompt_tokens + self._total.completion_tokens
+
+    @contextmanager
+    def searching(self, until: Budget) -> Iterator[None]:
+        """Let the work inside spend no more than until these totals are reached."""
+        self._search = until
+        try:
+            yield
+        finally:
+            self._search = None
+
     def begin_rollout(self) -> None:
         """Book one rollout before it starts.
 
         Raises:
+            SearchSpent: As for `check_search`.
             BudgetExhausted: The cap on rollouts is reached.
         """
+        self.check_search()
         if self.budget.max_rollouts and self._rollouts >= self.budget.max_rollouts:
             raise BudgetExhausted(_stop("--max-rollouts", f"{self.budget.max_rollouts} rollouts"))
         self._rollouts += 1
@@ -76,6 +94,20 @@ class Ledger:
     def abandon_rollout(self) -> None:
         """Take back a rollout that ended without a verdict."""
         self._rollouts -= 1
+
+    def check_search(self) -> None:
+        """Refuse new work of the search; a rollout that has begun is paid for to its end.
+
+        Raises:
+            SearchSpent: Its share is spent.
+        """
+        if self._search is None:
+            return
+        rollouts, tokens = self.spent
+        if self._search.max_rollouts and rollouts >= self._search.max_rollouts:
+            raise SearchSpent("budget.search_rollouts is spent")
+        if self._search.max_tokens and tokens >= self._search.max_tokens:
+            raise SearchSpent("budget.search_tokens is spent")
 
     def check(self) -> None:
         """Refuse the next model call when a cap is reached.
@@ -128,6 +160,7 @@ class RoleModel:
 
     Args:
         price: For models whose replies come without a cost; see `priced`.
+        acts: Whether it is asked inside of rollouts, which the search pays for to their end.
 
     Attributes:
         identity: That of the model inside.
@@ -142,6 +175,7 @@ class RoleModel:
         retries: int,
         on_retry: Callable[[str], None],
         price: Sequence[float] | None = None,
+        acts: bool = False,
     ) -> None:
         self._model = model
         self._role = role
@@ -149,6 +183,7 @@ class RoleModel:
         self._retries = retries
         self._on_retry = on_retry
         self._price = price
+        self._acts = acts
 
     @property
     def identity(self) -> JsonObject:
@@ -162,6 +197,8 @@ class RoleModel:
         async for attempt in patiently(ModelUnavailable, retries=self._retries, tell=self._on_retry):
             with attempt:
                 self._ledger.check()
+                if not self._acts:
+                    self._ledger.check_search()
                 reply = await self._model.complete(messages, tools, sampling)
         usage = priced(counted(reply.usage, messages, reply.text), self._price)
         self._ledger.charge(self._role, usage)

@@ -6,11 +6,14 @@ The loop uses it as it is; a machine that works for a run elsewhere opens the sa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import field, frozen
 
-from wer.contracts import Environment, Executor, Model, Pool, Verifier
-from wer.records import Evidence, Json, Task, Trajectory, Unit
+from wer.contracts import Environment, Executor, Model, Pool, Session, Verifier
+from wer.errors import VerifierError
+from wer.records import Evidence, Json, Skill, Task, Trajectory, Unit, Verdict
+from wer.scripts import SCRIPTS, equipped, try_script
 
 LOCAL = "local"
 """Its name in the configuration; no plugin offers it."""
@@ -42,6 +45,42 @@ class World:
         """The models that take part in a task's episodes beside the executor's."""
         return {role: self.roles[role] for role in self.environments[task.env].roles()}
 
+    def equipped(self, unit: Unit, session: Session) -> tuple[Task, Skill, Session]:
+        """What the executor is given: as it is, or with the skill's scripts as further tools.
+
+        Raises:
+            SkillError: A script can't be offered to an agent.
+        """
+        if not unit.skill.scripts:
+            return unit.task, unit.skill, session
+        return equipped(unit.task, unit.skill, session, self.pools[SCRIPTS.id])
+
+    async def try_script(self, name: str, source: str, tests: str) -> str:
+        """Run a helper script's tests; see `wer.contracts.OptimizerSetup`."""
+        return await try_script(self.pools[SCRIPTS.id], name, source, tests)
+
+    def judge(self, task: Task, trajectory: Trajectory, evidence: Evidence, expect: Json) -> Verdict:
+        """Ask the verifier; what isn't a verdict is an error that names it.
+
+        Raises:
+            VerifierError: It raised, or its score is not finite or not in 0..1.
+        """
+        name, verifier = self.verifiers[task.env]
+        try:
+            verdict: Any = verifier.judge(task, trajectory, evidence, expect)
+        except VerifierError:
+            raise
+        except Exception as error:
+            raise VerifierError(
+                f"verifier {name!r} failed on {task.id}: {type(error).__name__}: {error}. A verdict must "
+                "come from the stored data alone; mend the verifier and go on with --resume."
+            ) from error
+        if not isinstance(verdict, Verdict):
+            raise VerifierError(
+                f"verifier {name!r} answered {verdict!r} on {task.id}; a wer Verdict was expected"
+            )
+        return verdict
+
 
 @frozen(kw_only=True)
 class LocalRunner:
@@ -56,8 +95,9 @@ class LocalRunner:
 
     @property
     def isolation(self) -> str:
-        """What the pools say, each once."""
-        return "; ".join(dict.fromkeys(pool.tier for pool in self.world.pools.values()))
+        """What the environments' pools say, each once; that of the scripts is of the same kind."""
+        tiers = (pool.tier for spec, pool in self.world.pools.items() if spec != SCRIPTS.id)
+        return "; ".join(dict.fromkeys(tiers))
 
     async def start(self) -> None:
         """Nothing to do: the world is open."""
@@ -69,8 +109,9 @@ class LocalRunner:
             environment = self.world.environments[unit.task.env]
             session = await environment.open(unit.task, episode, self.world.cast(unit.task), unit.seed)
             try:
-                trajectory = await self.world.executor.execute(unit.task, unit.skill, session, unit.seed)
-                return trajectory, await session.evidence()
+                task, skill, met = self.world.equipped(unit, session)
+                trajectory = await self.world.executor.execute(task, skill, met, unit.seed)
+                return trajectory, await met.evidence()
             finally:
                 await session.close()
         finally:

@@ -10,9 +10,13 @@ from wer.loop.rollouts import Scheduler, seeds_of
 from wer.records import NO_SKILL, Skill, Split, Task, Unit
 
 NOOP = "no-op"
+AGAIN = "seed again"
+"""The A/A control: the seed skills measured once more, with other seeds. What differs from `seed` is noise."""
 
 
-async def measure(run: Run, skills: Mapping[str, Mapping[str, Skill]], *, split: Split = "test") -> None:
+async def measure(
+    run: Run, skills: Mapping[str, Mapping[str, Skill]], *, split: Split = "test", purpose: str = ""
+) -> None:
     """Run every task of a split under every condition, and once with the agent that does nothing.
 
     Trial j of a task has the same seed under every condition, so that differences are
@@ -20,6 +24,7 @@ async def measure(run: Run, skills: Mapping[str, Mapping[str, Skill]], *, split:
 
     Args:
         skills: The skill of a condition by domain name: ``skills[condition][domain]``.
+        purpose: Names other seeds than the split's own.
     """
     trials = run.config.evaluation.trials
     tasks = [(domain, task) for domain in run.domains for task in domain.tasks(split)]
@@ -27,7 +32,9 @@ async def measure(run: Run, skills: Mapping[str, Mapping[str, Skill]], *, split:
     keys, units = [], []
     for condition, by_domain in skills.items():
         for domain, task in tasks:
-            for trial, seed in enumerate(seeds_of(task, trials, run_seed=run.config.seed, purpose=split)):
+            for trial, seed in enumerate(
+                seeds_of(task, trials, run_seed=run.config.seed, purpose=purpose or split)
+            ):
                 keys.append((condition, task, trial))
                 units.append(Unit(task=task, skill=by_domain[domain.name], seed=seed))
     await _record(run, run.scheduler, keys, units)

@@ -45,6 +45,8 @@ class Merger:
     async def merge(self, skills: Sequence[Skill], *, name: str) -> Skill:
         """Merge at least one skill, at most eight at a time, into one of this name.
 
+        Scripts stay as they are; of two with one path, that of the earlier skill.
+
         Where nothing readable was written, and `unreadable` does not raise, the first of the
         eight stands in.
         """
@@ -57,7 +59,8 @@ class Merger:
     async def _one(self, skills: Sequence[Skill], name: str) -> Skill:
         if len(skills) == 1:
             return skills[0]
-        base = evolve(NO_SKILL, name=name, description=skills[0].description)
+        scripts = {path: text for skill in reversed(skills) for path, text in skill.scripts.items()}
+        base = evolve(NO_SKILL, name=name, description=skills[0].description, scripts=scripts)
         problem = ""
         for attempt in range(_TRIES):
             merged, problem = read_skill(await self._text(skills, attempt), parent=base)
@@ -101,7 +104,7 @@ async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: 
         )
 
     merger = Merger(
-        model=run.role("merger", specs(run.config)["merge_writer"]),
+        model=run.role(run.paying("merger"), specs(run.config)["merge_writer"]),
         store=run.store,
         settings=run.config.merge,
         seed=run.config.seed,

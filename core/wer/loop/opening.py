@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from wer.configuration import RunConfig
 from wer.contracts import Environment, Optimizer, OptimizerSetup, Verifier
@@ -22,6 +22,7 @@ from wer.loop.notes import StoredNotes
 from wer.loop.recording import Recorder
 from wer.loop.roles import Models, gpus_of, specs
 from wer.loop.rollouts import Limits, Scheduler
+from wer.loop.sameness import demand_same
 from wer.loop.screening import Screen
 from wer.loop.workplace import choose_runner, open_world
 from wer.plugins import Plugins
@@ -37,6 +38,7 @@ class Run:
         folder: The run's folder; checkpoints and skills go below it.
         domains: In the order of reports.
         tier: What isolates the episodes, as the pools say.
+        scope: Of several methods in one run, the one that this is for; empty for the only one.
         role: Opens a model in a role: ``role("merger", "openai/gpt-4o")``.
     """
 
@@ -52,6 +54,19 @@ class Run:
     tier: str
     role: Callable[[str, str], RoleModel]
     screen: Screen
+    scope: str = ""
+
+    def scoped(self, method: str, config: RunConfig) -> Run:
+        """The same run for one of several methods: its stages, checkpoints and costs go by its name."""
+        return evolve(self, config=config, scope=method, folder=self.folder / "methods" / method)
+
+    def staged(self, name: str) -> str:
+        """A stage's name in the store."""
+        return f"{self.scope}/{name}" if self.scope else name
+
+    def paying(self, role: str) -> str:
+        """The role that costs are booked on."""
+        return f"{role}, {self.scope}" if self.scope else role
 
     def evaluation(self, stage: str, *, n: int, phase: int = 0) -> Evaluation:
         """Make the `Evaluate` of one stage."""
@@ -74,7 +89,7 @@ class Run:
         writer = specs(config)["writer"]
         setup = OptimizerSetup(
             writer=writer,
-            open_model=lambda: self.role("writer", writer),
+            open_model=lambda: self.role(self.paying("writer"), writer),
             k=config.training.k,
             phases=config.training.phases,
             seed=config.seed,
@@ -85,14 +100,19 @@ class Run:
             options=config.optimizer.get(config.backend, {}),
             gpus=assigned(config.gpus).get("writer", ()),
             progress=self.display.say,
-            check=self.ledger.check,
-            charge=lambda usage: self.ledger.charge("writer", usage),
+            check=self._check,
+            charge=lambda usage: self.ledger.charge(self.paying("writer"), usage),
             ray_address=config.ray_address,
             record=self.recorder.step,
             reference=self.reference,
-            notes=StoredNotes(store=self.store, optimizer=config.backend),
+            try_script=self.scheduler.world.try_script,
+            notes=StoredNotes(store=self.store, optimizer=self.staged(config.backend)),
         )
         return self.plugins.optimizers.make(config.backend, setup)
+
+    def _check(self) -> None:
+        self.ledger.check()
+        self.ledger.check_search()
 
     async def reference(self, task: Task) -> Rollout | None:
         """Play a task's reference; see `wer.contracts.OptimizerSetup`."""
@@ -109,6 +129,7 @@ async def opened(
         chosen = domains(config, envs, test_limit=config.evaluation.test_limit)
         verifiers = _verifiers(config, envs, plugins)
         check_names(config, plugins)
+        demand_same(store, envs)
         ledger = Ledger(_budget(config), store)
         display.watch(lambda: ledger.total, store.add_time)
         stack.callback(display.end_stage)

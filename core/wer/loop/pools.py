@@ -15,6 +15,7 @@ from wer.loop.roles import concurrency
 from wer.plugins import Plugins
 from wer.records import SandboxSpec
 from wer.sandboxing.later import PoolLater
+from wer.scripts import SCRIPTS
 
 
 def choose_sandbox(name: str, plugins: Plugins) -> tuple[str, Sandbox]:
@@ -50,6 +51,8 @@ async def start_pools(
 ) -> Mapping[str, Pool]:
     """Start a pool a sandbox spec; with a runner elsewhere only once this machine has a rollout to run.
 
+    That of the skills' helper scripts starts with the first script that is called.
+
     Args:
         say: Told one line about what takes its time.
         stack: Closes the pools.
@@ -74,7 +77,8 @@ async def start_pools(
         say(f"isolation: {pool.tier}")
         return pool
 
-    pools: dict[str, Pool] = {}
+    pools: dict[str, Pool] = {SCRIPTS.id: PoolLater(partial(start, SCRIPTS))}
+    stack.push_async_callback(pools[SCRIPTS.id].close)
     for spec in _specs(config, envs):
         if spec.id not in pools:
             later = config.runner != LOCAL

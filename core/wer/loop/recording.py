@@ -50,11 +50,15 @@ class Recorder:
             setup = TrackerSetup(options=options, name=folder.name, folder=folder, config=shown)
             self._trackers[name] = plugins.trackers.make(name, setup)
 
-    def begin(self, phase: int) -> None:
-        """Take the steps that follow as those of a phase."""
-        stages = [stage for stage, _, _ in self.store.metrics()]
-        self._stage = f"{TRAIN}/{phase}"
-        self._before = sum(stage in {f"{TRAIN}/{earlier}" for earlier in range(phase)} for stage in stages)
+    def begin(self, phase: int, stage: str = TRAIN) -> None:
+        """Take the steps that follow as those of a phase.
+
+        Args:
+            stage: Of all phases together.
+        """
+        stages = [each for each, _, _ in self.store.metrics()]
+        self._stage = f"{stage}/{phase}"
+        self._before = sum(each in {f"{stage}/{earlier}" for earlier in range(phase)} for each in stages)
         self._rollouts = 0
 
     def rollout(self, rollout: Rollout, cached: bool) -> None:

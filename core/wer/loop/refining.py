@@ -42,8 +42,11 @@ async def refine(
     settings = run.config.refinement
     chains = [Chain(best=task, last=task) for task in scanned]
     for round_ in range(settings.rounds):
-        stage = f"refine/{label}/{round_}"
-        states = [chain.last.state(parent=chain.parent, round=round_) for chain in chains]
+        stage = run.staged(f"refine/{label}/{round_}")
+        states = [
+            chain.last.state(kept=run.config.training.evidence, parent=chain.parent, round=round_)
+            for chain in chains
+        ]
         run.display.stage(f"{label}, round {round_ + 1}", len(states) * settings.k * settings.n)
         groups = await _propose(run, optimizer, states, stage)
         evaluate = run.evaluation(stage, n=settings.n, phase=run.config.training.phases - 1)

@@ -19,6 +19,9 @@ from wer.plugins import Plugins
 _CAST = {"user": "user_model"}
 """The setting of a role's model, by the name that `wer.contracts.Environment.roles` gives it."""
 
+ACTING = ("executor", *_CAST)
+"""Roles that are asked inside of rollouts."""
+
 
 def specs(config: RunConfig) -> Mapping[str, str]:
     """The model of each of `wer.gpus.ROLES`; empty for a simulated user that the run hasn't."""
@@ -117,6 +120,7 @@ class Models:
             retries=self.retries,
             on_retry=self.say,
             price=self.prices.get(spec),
+            acts=role in ACTING,
         )
 
     def cast(self, config: RunConfig, envs: Mapping[str, Environment]) -> Mapping[str, Model]:

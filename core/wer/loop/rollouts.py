@@ -16,11 +16,11 @@ from attrs import Factory, evolve, field, frozen
 from tenacity import AttemptManager
 
 from wer.contracts import Executor, Runner
-from wer.errors import InfrastructureError, ModelError, ModelUnavailable, VerifierError
+from wer.errors import InfrastructureError, ModelError, ModelUnavailable
 from wer.loop.ledger import Ledger
 from wer.loop.local import LocalRunner, World
 from wer.loop.retrying import patiently
-from wer.records import Evidence, Json, Rollout, Task, Trajectory, Unit, Verdict, content_hash, derive_seed
+from wer.records import Evidence, Json, Rollout, Task, Trajectory, Unit, content_hash, derive_seed
 from wer.store import Store
 
 
@@ -91,6 +91,14 @@ class Scheduler:
             raise self._failures[0]
         return finished
 
+    def reopen(self) -> None:
+        """Begin rollouts again, after a failure that ended a stage and not the run."""
+        self._failures.clear()
+
+    def stored(self, unit: Unit) -> Rollout | None:
+        """A unit's rollout, if it was had before."""
+        return self.store.rollout(self._key(unit))
+
     async def _one(self, unit: Unit) -> Rollout | None:
         """Have one unit; None when it failed, or was not begun because another had failed."""
         key = self._key(unit)
@@ -142,7 +150,7 @@ class Scheduler:
                 expect = await _mended(self._expect(unit.task))
                 again = evolve(unit, attempt=attempt.retry_state.attempt_number)
                 trajectory, evidence = await _mended(self._execute(again))
-        verdict = self.judge(unit.task, trajectory, evidence, expect)
+        verdict = self.world.judge(unit.task, trajectory, evidence, expect)
         rollout = Rollout(
             key=key,
             task_id=unit.task.id,
@@ -178,28 +186,6 @@ class Scheduler:
             self.store.put_task(task)
             self.store.put_expect(task, expect)
             return expect
-
-    def judge(self, task: Task, trajectory: Trajectory, evidence: Evidence, expect: Json) -> Verdict:
-        """Ask the verifier; what isn't a verdict is an error that names it.
-
-        Raises:
-            VerifierError: It raised, or its score is not finite or not in 0..1.
-        """
-        name, verifier = self.world.verifiers[task.env]
-        try:
-            verdict: Any = verifier.judge(task, trajectory, evidence, expect)
-        except VerifierError:
-            raise
-        except Exception as error:
-            raise VerifierError(
-                f"verifier {name!r} failed on {task.id}: {type(error).__name__}: {error}. A verdict must "
-                "come from the stored data alone; mend the verifier and go on with --resume."
-            ) from error
-        if not isinstance(verdict, Verdict):
-            raise VerifierError(
-                f"verifier {name!r} answered {verdict!r} on {task.id}; a wer Verdict was expected"
-            )
-        return verdict
 
 
 class _Again(InfrastructureError):

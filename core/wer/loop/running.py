@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from wer.contracts import Consolidating, Optimizer
+from wer.contracts import Consolidating, Imitating, Optimizer
+from wer.errors import SearchSpent
 from wer.leaks import sentence
 from wer.loop.domains import Domain
+from wer.loop.ledger import Budget
 from wer.loop.measuring import measure
 from wer.loop.merging import merge
 from wer.loop.opening import Run
@@ -41,26 +43,51 @@ async def run_protocol(run: Run) -> None:
     conditions = run.config.evaluation.conditions
     optimizer = run.optimizer()  # made first, so that wrong settings are found before anything is paid
     try:
-        start = await begin(run)
+        start = await begin(run, optimizer)
         skills: dict[str, Mapping[str, Skill]] = {}
         if "none" in conditions:
             skills["none"] = {domain.name: NO_SKILL for domain in run.domains}
         if "seed" in conditions:
-            skills["seed"] = await _merge_all(run, start.scanned, "seed")
+            skills["seed"] = await merge_all(run, start.scanned, "seed")
         if "untrained" in conditions and optimizer.learns:
             skills["untrained"] = await refine_all(run, optimizer, start, "untrained")
         if "refined" in conditions:
-            first = first_states(start.all, run.config.training.states_per_phase)
+            skills["refined"] = await search(run, optimizer, start)
+    finally:
+        await optimizer.close()
+    publish(run, skills)
+    await measure(run, skills)
+
+
+async def search(run: Run, optimizer: Optimizer, start: Start) -> Mapping[str, Skill]:
+    """Train and refine within the search's budget; when that is spent, take the best skills so far."""
+    try:
+        with run.ledger.searching(_share(run)):
+            first = first_states(start.all, run.config.training)
             experiences = await train(run, optimizer, first)
             if optimizer.learns:
                 optimizer.save(run.folder / "checkpoints" / "final")
             else:
                 start = best_so_far(start, experiences)
-            skills["refined"] = await refine_all(run, optimizer, start, "refined")
-    finally:
-        await optimizer.close()
-    publish(run, skills)
-    await measure(run, skills)
+            return await refine_all(run, optimizer, start, "refined")
+    except SearchSpent as spent:
+        run.scheduler.reopen()
+        run.display.say(f"{spent}: the best skills so far are merged and measured")
+    stages = (run.staged("train/"), run.staged("refine/refined/"))
+    found = [each for stage, each in run.store.experiences() if stage.startswith(stages)]
+    return await merge_all(run, best_so_far(start, found).scanned, "refined")
+
+
+def _share(run: Run) -> Budget:
+    """The totals at which the search ends: counted from where it first began, whatever was resumed since."""
+    caps = run.config.budget
+    key = run.staged("before the search")
+    run.store.put_document("about", key, " ".join(map(str, run.ledger.spent)))
+    rollouts, tokens = map(int, (run.store.document("about", key) or "0 0").split())
+    return Budget(
+        max_rollouts=caps.search_rollouts and rollouts + caps.search_rollouts,
+        max_tokens=caps.search_tokens and tokens + caps.search_tokens,
+    )
 
 
 def best_so_far(start: Start, experiences: Sequence[Experience]) -> Start:
@@ -78,11 +105,15 @@ def best_so_far(start: Start, experiences: Sequence[Experience]) -> Start:
     )
 
 
-async def begin(run: Run) -> Start:
+async def begin(run: Run, *optimizers: Optimizer) -> Start:
     """Scan the training tasks without a skill, write the seed skills, and scan with them.
 
+    Args:
+        optimizers: Those that go on from here.
+
     Raises:
-        WerError: Every rollout with the seed skills passed, or none did.
+        WerError: Every rollout with the seed skills passed; or none did, and each optimizer compares
+            rollouts alone.
     """
     tasks = [task for domain in run.domains for task in domain.train]
     given_seed(run)
@@ -90,7 +121,8 @@ async def begin(run: Run) -> Start:
     skills = await seed_skills(run, tasks)
     scanned = iter(await scan(run, skills, tasks, label="training tasks, seed skills"))
     start = Start(scanned={domain.name: tuple(next(scanned) for _ in domain.train) for domain in run.domains})
-    demand_signal(start.all)
+    imitates = any(isinstance(each, Imitating) and each.imitates for each in optimizers)
+    demand_signal(start.all, failures_teach=imitates)
     return start
 
 
@@ -100,12 +132,12 @@ async def refine_all(run: Run, optimizer: Optimizer, start: Start, label: str) -
         return await _consolidate_all(run, optimizer, start)
     refined = iter(await refine(run, optimizer, start.all, label=label))
     by_domain = {name: tuple(next(refined) for _ in tasks) for name, tasks in start.scanned.items()}
-    return await _merge_all(run, by_domain, label)
+    return await merge_all(run, by_domain, label)
 
 
 async def _consolidate_all(run: Run, optimizer: Consolidating, start: Start) -> Mapping[str, Skill]:
     """Roll every domain's seed skill out on all of its training tasks, and have it rewritten from that."""
-    bases = await _merge_all(run, start.scanned, "seed")
+    bases = await merge_all(run, start.scanned, "seed")
     skills = {task.task.key: bases[name] for name, tasks in start.scanned.items() for task in tasks}
     tasks = [task.task for task in start.all]
     scanned = iter(await scan(run, skills, tasks, label="training tasks, one skill a domain"))
@@ -118,7 +150,7 @@ async def _consolidate_all(run: Run, optimizer: Consolidating, start: Start) -> 
     return written
 
 
-async def _merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
+async def merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
     run.display.stage(f"merging the {label} skills", len(by_domain), unit="domains")
     domains: Mapping[str, Domain] = {domain.name: domain for domain in run.domains}
     merged = await together(

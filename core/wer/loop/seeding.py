@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from wer.configuration import TrainingConfig
 from wer.contracts import Model
 from wer.errors import WerError
 from wer.loop.opening import Run
@@ -23,7 +24,7 @@ from wer.records import (
     content_hash,
     derive_seed,
 )
-from wer.retention import matched_pair, mixedness
+from wer.retention import Kept, matched_pair, mixedness
 from wer.skills import load_skill
 from wer.together import together
 from wer.writing import read_skill, seed_messages
@@ -44,12 +45,14 @@ class Scanned:
         """Share of rollouts that passed."""
         return sum(rollout.verdict.passed for rollout in self.rollouts) / len(self.rollouts)
 
-    def state(self, *, parent: str | None = None, round: int = 0, phase: int = 0) -> RefinementState:
+    def state(
+        self, *, kept: Kept = "both", parent: str | None = None, round: int = 0, phase: int = 0
+    ) -> RefinementState:
         """The state that asks for a better skill: one matched pair, or the first rollout, as evidence."""
         return RefinementState(
             task=self.task,
             skill=self.skill,
-            evidence=matched_pair(self.rollouts),
+            evidence=matched_pair(self.rollouts, kept),
             parent=parent,
             round=round,
             phase=phase,
@@ -138,14 +141,17 @@ def counts(scanned: Sequence[Scanned]) -> str:
     return f"{passed}/{total} rollouts passed; of {len(scanned)} tasks {always} always, {mixed} mixed, {never} never"
 
 
-def demand_signal(scanned: Sequence[Scanned]) -> None:
+def demand_signal(scanned: Sequence[Scanned], *, failures_teach: bool = False) -> None:
     """Stop a run that can't learn: every rollout passed, or none did.
+
+    Args:
+        failures_teach: Whether something is learnt where nothing passed.
 
     Raises:
         WerError: With the counts and the remedy.
     """
     shares = {task.share for task in scanned}
-    if shares == {0.0}:
+    if shares == {0.0} and not failures_teach:
         raise WerError(
             f"no rollout passed ({counts(scanned)}), so no comparison can teach anything. Use a stronger executor, "
             "easier tasks (for BFCL: --set environment.bfcl.max_turns=1), or look at a trajectory with wer show."
@@ -157,7 +163,8 @@ def demand_signal(scanned: Sequence[Scanned]) -> None:
         )
 
 
-def first_states(scanned: Sequence[Scanned], limit: int) -> tuple[RefinementState, ...]:
+def first_states(scanned: Sequence[Scanned], settings: TrainingConfig) -> tuple[RefinementState, ...]:
     """The states of phase 0; with a limit those that can teach most: mixed first, then failed, then passed."""
+    limit = settings.states_per_phase
     ranked = sorted(scanned, key=lambda task: (-mixedness(task.rollouts), task.share))
-    return tuple(task.state() for task in (ranked[:limit] if limit else scanned))
+    return tuple(task.state(kept=settings.evidence) for task in (ranked[:limit] if limit else scanned))

@@ -28,9 +28,9 @@ async def train(run: Run, optimizer: Optimizer, states: Sequence[RefinementState
         outcome = await _phase(run, optimizer, states, phase)
         experiences = sorted(outcome.experiences, key=_place)
         everything += experiences
-        kept = retain(experiences)
+        kept = retain(experiences, everything=settings.retention == "all")
         run.display.say(f"phase {phase}: {_summary(outcome.experiences)}; {len(kept)} candidates retained")
-        states = [assemble(experience, phase=phase + 1) for experience in kept]
+        states = [assemble(experience, phase=phase + 1, kept=settings.evidence) for experience in kept]
         if not states and phase + 1 < settings.phases:
             run.display.say(
                 f"training ends after phase {phase}: no candidate had mixed outcomes, so there is nothing to pair. "
@@ -43,7 +43,7 @@ async def train(run: Run, optimizer: Optimizer, states: Sequence[RefinementState
 async def _phase(
     run: Run, optimizer: Optimizer, states: Sequence[RefinementState], phase: int
 ) -> PhaseOutcome:
-    stage = f"train/{phase}"
+    stage = run.staged(f"train/{phase}")
     folder = run.folder / "checkpoints" / f"phase-{phase}"
     if (folder / "done").is_file():
         optimizer.load(folder / "policy")
@@ -51,7 +51,7 @@ async def _phase(
     settings = run.config.training
     run.display.stage(f"phase {phase}: {len(states)} states", len(states) * settings.k * settings.n)
     folder.mkdir(parents=True, exist_ok=True)
-    run.recorder.begin(phase)
+    run.recorder.begin(phase, run.staged("train"))
     outcome = await optimizer.run_phase(states, run.evaluation(stage, n=settings.n, phase=phase), folder)
     run.recorder.complete(outcome.step_size, scaled=outcome.scaled)
     optimizer.save(folder / "policy")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from wer.loop.measuring import NOOP
+from wer.loop.measuring import AGAIN, NOOP
 from wer.reports import statistics
 from wer.reports.statistics import Difference, Estimate, Outcomes
 from wer.store import Store
@@ -18,6 +18,7 @@ _TITLES = {
     "seed": "seed skill",
     "untrained": "untrained optimizer",
     "refined": "refined skill",
+    AGAIN: "seed skill again (A/A)",
     NOOP: "agent that does nothing",
 }
 _LEVEL = 0.05
@@ -46,20 +47,23 @@ class Contrast:
     """A paired difference between two conditions, over the tasks and seeds that both have.
 
     Domains weigh the same, as in the table's average.
+
+    Attributes:
+        family: How many comparisons the difference's p is corrected for.
     """
 
     better: str
     base: str
     difference: Difference
+    family: int = 1
 
     def sentence(self) -> str:
         """Say in words what the difference shows, and what it doesn't."""
         points, low, high = (
             100 * value for value in (self.difference.mean, self.difference.low, self.difference.high)
         )
-        figures = (
-            f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}, p = {self.difference.p:.2g})"
-        )
+        family = f" after Holm's correction for {self.family}" if self.family > 1 else ""
+        figures = f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}, p = {self.difference.p:.2g}{family})"
         better, base = title_of(self.better), title_of(self.base)
         if low > 0 and self.difference.p < _LEVEL:
             return f"{better} is better than {base}: {figures}."
@@ -116,15 +120,13 @@ class Results:
 
 def results(store: Store) -> Results:
     """Compute every figure from the stored verdicts."""
-    outcomes: dict[str, dict[str, dict[str, list[bool]]]] = {}
-    for condition, domain, task, _, passed in store.results():
-        outcomes.setdefault(condition, {}).setdefault(domain, {}).setdefault(task, []).append(passed)
+    outcomes = outcomes_of(store)
     conditions = tuple(sorted(outcomes, key=lambda name: name == NOOP))
     domains = tuple(dict.fromkeys(domain for by_domain in outcomes.values() for domain in by_domain))
     cells = tuple(
         cell for condition in conditions for cell in _cells(condition, outcomes[condition], domains)
     )
-    contrasts = tuple(
+    contrasts = [
         Contrast(
             better=better,
             base=base,
@@ -132,8 +134,28 @@ def results(store: Store) -> Results:
         )
         for better, base in _pairs(conditions)
         if (shared := _shared(outcomes[better], outcomes[base]))
-    )
-    return Results(cells=cells, contrasts=contrasts, conditions=conditions, domains=domains)
+    ]
+    return Results(cells=cells, contrasts=_corrected(contrasts), conditions=conditions, domains=domains)
+
+
+def outcomes_of(store: Store) -> Mapping[str, Mapping[str, Outcomes]]:
+    """What was measured: passed or not by condition, domain and task, trial by trial."""
+    outcomes: dict[str, dict[str, dict[str, list[bool]]]] = {}
+    for condition, domain, task, _, passed in store.results():
+        outcomes.setdefault(condition, {}).setdefault(domain, {}).setdefault(task, []).append(passed)
+    return outcomes
+
+
+def _corrected(contrasts: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    """Where several methods are compared with one base, correct their p for that."""
+    corrected = list(contrasts)
+    for base in {contrast.base for contrast in contrasts}:
+        places = [i for i, each in enumerate(contrasts) if each.base == base and each.better not in _TITLES]
+        adjusted = statistics.holm([contrasts[i].difference.p for i in places])
+        for i, p in zip(places, adjusted, strict=True):
+            difference = evolve(contrasts[i].difference, p=p)
+            corrected[i] = evolve(contrasts[i], difference=difference, family=len(places))
+    return tuple(corrected)
 
 
 def _cells(condition: str, by_domain: Mapping[str, Outcomes], domains: Sequence[str]) -> Sequence[Cell]:
@@ -166,5 +188,8 @@ def _pairs(conditions: Sequence[str]) -> Sequence[tuple[str, str]]:
         ("refined", "none"),
         ("refined", "seed"),
         ("refined", "untrained"),
+        (AGAIN, "seed"),
     )
-    return [pair for pair in wanted if set(pair) <= set(conditions)]
+    methods = [name for name in conditions if name not in _TITLES]
+    compared = [(method, base) for base in ("seed", "none") for method in methods]
+    return [pair for pair in (*wanted, *compared) if set(pair) <= set(conditions)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from statistics import NormalDist
+from statistics import NormalDist, stdev
 from typing import TypeAlias
 
 from attrs import frozen
@@ -186,6 +186,45 @@ def _paired(better: Outcomes, base: Outcomes) -> _Paired:
         variance=variance / len(padded),
         freedom=len(padded) - 1,
     )
+
+
+def pass_hat_k(domains: Sequence[Outcomes]) -> Estimate:
+    """pass^k: how likely all k trials of a task pass [Yao et al. 2024, tau-bench], domains weighing the same.
+
+    k is the number of trials of a task, so that this is the share of tasks whose every
+    trial passed, with Wilson's interval.
+    """
+    reliable = [{task: [all(trials)] for task, trials in _checked(tasks).items()} for tasks in domains]
+    return equal_weight_average(reliable)
+
+
+def mean_of_runs(means: Sequence[float]) -> Estimate:
+    """The mean over trainings with Student's interval: what another training seed would change.
+
+    Raises:
+        ValueError: There are fewer than two.
+    """
+    if len(means) < 2:
+        raise ValueError(f"an interval over trainings needs at least two, got {len(means)}")
+    middle = sum(means) / len(means)
+    half = _student(len(means) - 1) * stdev(means) / math.sqrt(len(means))
+    return Estimate(
+        mean=middle,
+        low=max(0.0, middle - half),
+        high=min(1.0, middle + half),
+        tasks=len(means),
+        trials=len(means),
+    )
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Correct p-values for being several, so that the chance of any false one stays [Holm 1979]."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    adjusted, largest = [0.0] * len(values), 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(values) - rank) * values[i]))
+        adjusted[i] = largest
+    return adjusted
 
 
 def smallest_detectable_difference(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import shutil
 from pathlib import Path
 
@@ -26,8 +27,8 @@ def folders(spec: SandboxSpec) -> list[Path]:
         SandboxError: With ``cause="start"``: a package is not on the host, or a
             requirement could not be fetched or installed, with the remedy.
     """
-    sources = [_source(name) for name in (_SERVER, *spec.packages)]
-    name = content_hash([[source.name, _digest(source)] for source in sources])
+    sources = [source(name) for name in (_SERVER, *spec.packages)]
+    name = content_hash([[each.name, digest(each)] for each in sources])
     code = wheels.once(cache_dir() / "sandboxes" / f"code-{name}", lambda folder: _copy(sources, folder))
     if not spec.requirements:
         return [code]
@@ -37,26 +38,39 @@ def folders(spec: SandboxSpec) -> list[Path]:
         raise SandboxError(f"the sandbox {spec.name!r} cannot be built: {error}", cause="start") from error
 
 
-def _source(name: str) -> Path:
+def source(name: str) -> Path:
+    """Find what an entry of ``SandboxSpec.packages`` names: a folder, or a single file.
+
+    Raises:
+        SandboxError: It is not on the host.
+    """
+    if os.sep in name:
+        return Path(name)
     found = importlib.util.find_spec(name)
-    if found is None or not found.submodule_search_locations:
-        raise SandboxError(
-            f"the package {name!r} is not installed (expected a folder with an __init__.py). "
-            "Install the plugin that it belongs to",
-            cause="start",
-        )
-    return Path(next(iter(found.submodule_search_locations)))
+    if found is not None and found.submodule_search_locations:
+        return Path(next(iter(found.submodule_search_locations)))
+    if found is not None and found.origin is not None and found.has_location:
+        return Path(found.origin)
+    raise SandboxError(
+        f"the package {name!r} is not installed (expected a module of the host). "
+        "Install the plugin that it belongs to",
+        cause="start",
+    )
 
 
-def _digest(source: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(source.rglob("*")):
+def digest(source: Path) -> str:
+    """Hash the files of a folder, or a file, with their names."""
+    found = hashlib.sha256()
+    for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
         if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(f"{path.relative_to(source)}\0{path.stat().st_size}\0".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+            found.update(f"{path.relative_to(source)}\0{path.stat().st_size}\0".encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def _copy(sources: list[Path], folder: Path) -> None:
     for source in sources:
-        shutil.copytree(source, folder / source.name, ignore=_IGNORED)
+        if source.is_dir():
+            shutil.copytree(source, folder / source.name, ignore=_IGNORED)
+        else:
+            shutil.copy(source, folder / source.name)

@@ -1,5 +1,6 @@
 """What goes from one phase to the next, and what does not."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -76,6 +77,23 @@ def test_what_is_saved_is_found_again_and_costs_no_disk(trained, tmp_path):
     assert newest_tag(found.checkpoint) == "global_step7"
     name = "global_step7/mp_rank_00_model_states.pt"
     assert (found.checkpoint / name).samefile(trained.checkpoint / name)
+
+
+def test_a_policy_whose_saving_is_cut_short_is_not_there_at_all(trained, tmp_path, monkeypatch):
+    (Path(trained.model) / "model.safetensors").write_bytes(b"weights")
+
+    def killed_at_the_weights(source: str, target: str) -> None:
+        if source.endswith(".safetensors"):
+            raise KeyboardInterrupt
+        Path(target).hardlink_to(source)
+
+    monkeypatch.setattr(os, "link", killed_at_the_weights)
+    with pytest.raises(KeyboardInterrupt):
+        trained.save(tmp_path / "policy")
+
+    assert not (tmp_path / "policy" / "merged").exists()
+    with pytest.raises(OptimizerError, match=r"expected merged/config\.json"):
+        Policy.load(tmp_path / "policy")
 
 
 def test_an_untrained_writer_is_not_saved(tmp_path):

@@ -4,8 +4,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.openrlhf_cpu import python, variables
+from support.openrlhf_cpu import pretend_gpus, python, variables
 
+from wer.errors import OptimizerError
 from wer_openrlhf import processes
 from wer_openrlhf.launching import Launch, Limits
 
@@ -24,6 +25,37 @@ actor = PPOTrainer.remote()
 ray.get(actor.speak.remote())
 time.sleep(3600)
 """
+
+
+JOINS_RAY = """
+import ray, time
+ray.init()
+print("ready")
+while True:
+    ray.cluster_resources()
+    time.sleep(0.5)
+"""
+
+
+async def test_a_cluster_that_loses_its_head_is_named_and_nothing_of_the_launch_is_left(tmp_path: Path):
+    never = asyncio.get_running_loop().create_future()
+    with pretend_gpus(1) as cluster:
+        launch = Launch(
+            command=[python(), "-u", "-c", JOINS_RAY],
+            log=tmp_path / "log.txt",
+            mark=str(tmp_path),
+            on_line=lambda line: cluster.kill() if line.endswith("ready") else None,
+            environ={
+                **variables(),
+                "RAY_ADDRESS": cluster.address,
+                "RAY_gcs_rpc_server_reconnect_timeout_s": "3",
+            },
+        )
+
+        with pytest.raises(OptimizerError, match=rf"head of the Ray cluster at {cluster.address} no longer"):
+            await launch.run(limits=Limits(start_s=600, stall_s=600), seen=lambda: None, failed=never)
+
+    assert processes.marked(str(tmp_path)) == []
 
 
 async def test_a_ray_that_the_launch_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

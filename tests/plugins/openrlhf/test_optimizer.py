@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from attrs import evolve
 from support.openrlhf_cpu import make_policy
 from support.stand_in import STAND_IN, PaidByLetters, optimizer, phase, unchecked
 from support.tiny_writer import setup, states
@@ -254,6 +253,25 @@ async def test_a_trainer_that_ends_well_without_a_model_is_an_error_and_trains_o
     assert (phase(tmp_path) / "export" / "config.json").is_file()
 
 
+async def test_a_trainer_that_is_killed_in_its_export_leaves_no_folder_that_looks_whole(
+    writer, tmp_path, monkeypatch
+):
+    evaluate = PaidByLetters()
+    monkeypatch.setenv("STAND_IN", "hangs in its export")
+    with pytest.raises(OptimizerError, match="no sign of life"):
+        await optimizer(writer, options={"stall_timeout_s": 1.0}).run_phase(
+            states(2), evaluate, phase(tmp_path)
+        )
+    half = list(tmp_path.rglob("config.json"))
+
+    monkeypatch.setenv("STAND_IN", "")
+    await optimizer(writer).run_phase(states(2), evaluate, phase(tmp_path))
+
+    assert {file.parent.name for file in half} == {".export"}
+    assert (phase(tmp_path) / "export" / "model.safetensors").is_file()
+    assert not (phase(tmp_path) / ".export").exists()
+
+
 async def test_a_store_that_takes_no_figures_ends_the_launch_with_its_error(writer, tmp_path):
     def full(step: int, metrics: Mapping[str, float]) -> None:
         raise StoreError("the disk is full")
@@ -316,6 +334,27 @@ def test_a_killed_driver_leaves_no_trainer(writer, tmp_path, monkeypatch, moment
     driver.wait()
 
     assert comes(lambda: not processes.marked(mark))
+
+
+def test_a_killed_drivers_way_back_is_forgotten_when_the_phase_is_next_begun(writer, tmp_path, monkeypatch):
+    async def refused(*_: object, **__: object) -> None:
+        raise ConfigError("no GPU")
+
+    monkeypatch.setenv("STAND_IN", "hangs after 1")
+    tests = str(Path(__file__).parents[2])
+    driver = subprocess.Popen([sys.executable, "-c", KILLED, tests, str(writer), str(tmp_path)])
+    file = phase(tmp_path) / "agent" / "connection.json"
+    assert comes(file.exists)
+    driver.kill()
+    driver.wait()
+    mode = stat.S_IMODE(file.stat().st_mode)
+    monkeypatch.setattr(preflight, "check", refused)
+
+    with pytest.raises(ConfigError, match="no GPU"):
+        asyncio.run(optimizer(writer).run_phase(states(4), PaidByLetters(), phase(tmp_path)))
+
+    assert mode == 0o600
+    assert not file.exists()
 
 
 def comes(true: Callable[[], bool]) -> bool:
@@ -405,8 +444,7 @@ async def test_a_python_that_does_not_exist_is_named(writer, tmp_path):
 
 
 async def test_a_seed_state_that_does_not_fit_is_refused_before_the_launch(writer, tmp_path):
-    small = optimizer(writer)
-    small._setup = evolve(small._setup, max_prompt_tokens=10)
+    small = optimizer(writer, max_prompt_tokens=10)
 
     with pytest.raises(PromptTooLong):
         await small.run_phase(states(2), PaidByLetters(), phase(tmp_path))

@@ -101,6 +101,10 @@ def train(given):
             sys.stdout.flush()
             time.sleep(3600)
     output = Path(given["--ckpt.output_dir"])
+    if mood == "hangs in its export":
+        output.mkdir()
+        shutil.copy(Path(given["--actor.model_name_or_path"]) / "config.json", output)
+        time.sleep(3600)
     if mood != "no model":
         shutil.copytree(given["--actor.model_name_or_path"], output)
 

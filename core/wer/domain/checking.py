@@ -1,0 +1,109 @@
+"""A user's check as a verifier: what it is shown, and how its answer becomes a verdict."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+from attrs import frozen
+
+from wer.errors import VerifierError
+from wer.records import Evidence, Json, JsonObject, Task, ToolCall, Trajectory, Verdict
+
+
+@frozen(kw_only=True)
+class Case:
+    """The task as a check sees it.
+
+    Attributes:
+        id: As in the file of tasks.
+        turns: What the user said; ``query`` is the first of it.
+        state: What the episode began with.
+        expect: As in the file; no agent has seen it.
+    """
+
+    id: str
+    domain: str
+    turns: tuple[str, ...]
+    state: JsonObject
+    expect: Json
+
+    @property
+    def query(self) -> str:
+        """The user's first message."""
+        return self.turns[0]
+
+
+@frozen(kw_only=True)
+class Ending:
+    """What an episode left behind.
+
+    Attributes:
+        state: Public attributes of the instance, as JSON, or what its ``export`` returned.
+        text: The agent's last message to the user; may be empty.
+        calls: Every call that the agent made, in order.
+    """
+
+    state: Json
+    text: str
+    calls: tuple[ToolCall, ...]
+
+
+Check = Callable[[Any, Any], Any]
+"""``check(task, end)``: a `Case` and an `Ending`; gives a bool, a number in 0..1, ``(number, text)`` or a `Verdict`."""
+
+
+@frozen
+class CheckVerifier:
+    """A `wer.contracts.Verifier` around a check."""
+
+    check: Check
+
+    def judge(self, task: Task, trajectory: Trajectory, evidence: Evidence, expect: Json) -> Verdict:
+        """Ask the check; it gets copies, so that it can't change what is stored.
+
+        Raises:
+            VerifierError: It raised, or answered with something else; the task is named.
+        """
+        if not evidence.turns:
+            return Verdict(score=0.0, passed=False, diagnostics=("the episode ended before its first turn",))
+        case = Case(
+            id=task.id.partition("/")[2],
+            domain=task.domain,
+            turns=task.turns,
+            state=copy.deepcopy(task.setup["state"]),
+            expect=copy.deepcopy(expect),
+        )
+        last = evidence.turns[-1]
+        calls = tuple(call for step in trajectory.steps for call in step.calls)
+        end = Ending(state=copy.deepcopy(last.state), text=last.said, calls=copy.deepcopy(calls))
+        try:
+            answer = self.check(case, end)
+        except Exception as error:
+            raise VerifierError(
+                f"the check raised {type(error).__name__} on task {case.id!r}: {error}. Mend it: "
+                "whatever an agent leaves behind, a check must answer."
+            ) from error
+        return verdict(answer, case.id)
+
+
+def verdict(answer: Any, task_id: str) -> Verdict:
+    """Read what a check answered; a task is passed when its score is 1.
+
+    Raises:
+        VerifierError: It is none of what a check may answer.
+    """
+    if isinstance(answer, Verdict):
+        return answer
+    score, text = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")
+    known = isinstance(score, Real) and isinstance(text, str)
+    if not known or not math.isfinite(score) or not 0 <= score <= 1:
+        raise VerifierError(
+            f"the check answered {answer!r} on task {task_id!r}; expected True or False, a number from 0 to 1, "
+            "(number, text), or a wer.Verdict."
+        )
+    lines = tuple(line for line in text.splitlines() if line.strip())
+    return Verdict(score=float(score), passed=score >= 1, diagnostics=lines)

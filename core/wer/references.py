@@ -1,0 +1,92 @@
+"""Objects that users name by where they are written: ``shop.py:shop``, or ``package.module:shop``."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from wer.errors import ConfigError, WerError
+from wer.tables import nearest
+
+
+def is_reference(name: str) -> bool:
+    """Whether a name is one of these, and none that a plugin offers."""
+    return ":" in name or name.endswith(".py")
+
+
+def located(name: str, folder: Path) -> str:
+    """Make a reference mean the same from any folder: the path of a file becomes absolute.
+
+    Args:
+        folder: What a relative path starts from.
+    """
+    place, colon, attribute = name.rpartition(":")
+    return f"{(folder / place).resolve()}{colon}{attribute}" if place.endswith(".py") else name
+
+
+def short(name: str) -> str:
+    """What reports call it: the object's own name."""
+    return name.rpartition(":")[2] if is_reference(name) else name
+
+
+def resolve(name: str) -> Any:
+    """Import what is named.
+
+    Raises:
+        ConfigError: There is no such file, module or object; or its import fails, with the cause.
+    """
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise ConfigError(f"{name!r} names a file and no object in it. Write {name.strip(':')}:NAME.")
+    module = _file(Path(place)) if place.endswith(".py") else _module(place)
+    try:
+        return functools.reduce(getattr, attribute.split("."), module)
+    except AttributeError:
+        known = [key for key in vars(module) if not key.startswith("_")]
+        hint = nearest(attribute, known) or "."
+        raise ConfigError(
+            f"{place} has no {attribute!r}{hint} It has {', '.join(known) or 'nothing'}."
+        ) from None
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except WerError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"cannot import {name!r}: {type(error).__name__}: {error}. Install it, or name its file: "
+            "path/to/file.py:NAME."
+        ) from error
+
+
+def _file(path: Path) -> ModuleType:
+    """Run a file as a module, once a content; its neighbours can be imported, as for a script."""
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise ConfigError(f"cannot read {str(path)!r}: {error}. Check the path before the colon.") from error
+    name = f"{path.stem}@{hashlib.sha256(str(path).encode()).hexdigest()[:8]}{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # a path that ends in .py has both
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except WerError:
+        del sys.modules[name]
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        raise ConfigError(f"{path} can't be imported: {type(error).__name__}: {error}. Mend it.") from error
+    return module

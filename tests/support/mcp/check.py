@@ -1,0 +1,2 @@
+def check(task, end):
+    return end.state == task.expect
