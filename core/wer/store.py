@@ -126,7 +126,10 @@ class Store:
         try:
             self._prepare(path)
         except sa.exc.DatabaseError as error:
-            raise StoreError(f"cannot use {str(path)!r} as a store: {error.orig}") from error
+            raise StoreError(
+                f"cannot use {str(path)!r} as a store: {error.orig}. Free space there, or choose "
+                "another place with --runs."
+            ) from error
 
     def _prepare(self, path: Path) -> None:
         """Make the tables of an empty file, and refuse a foreign one without changing it."""

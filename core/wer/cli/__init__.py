@@ -26,6 +26,7 @@ COMMANDS = {
     "refine": ("wer.cli.refine:refine", "Revise a skill from what happens on the training tasks."),
     "eval": ("wer.cli.evaluate:evaluate", "Measure Pass@1 of a skill beside no skill."),
     "bench": ("wer.cli.bench:bench", "Compare methods from one start, at equal cost."),
+    "compare": ("wer.cli.compare:compare", "Compare skills on the same tasks and seeds."),
     "merge": ("wer.cli.merge:merge", "Merge several skills of one family into one."),
     "show": ("wer.cli.show:show", "Show a run's best skill, its diff, its table, its evidence."),
     "verify": ("wer.cli.verify:verify", "Judge a run's stored rollouts again and compare."),

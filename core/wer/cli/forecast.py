@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -35,7 +37,10 @@ def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once
         title="Forecast (an estimate: later phases work on what earlier ones retain)", title_justify="left"
     )
     for heading in ("role", "model", "calls", "prompt tokens", "completion tokens", "USD"):
-        table.add_column(heading, justify="left" if heading in ("role", "model") else "right")
+        left = heading in ("role", "model")
+        table.add_column(
+            heading, justify="left" if left else "right", overflow="fold" if left else "ellipsis"
+        )
     for role in ahead.roles:
         usd = "unknown" if role.usd is None else f"{role.usd:.2f}"
         counts = (f"{count:,}" for count in (role.calls, role.prompt_tokens, role.completion_tokens))
@@ -44,13 +49,8 @@ def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once
     for stage, count in ahead.rollouts:
         console.print(f"  {count:6,} rollouts  {stage}", highlight=False)
     console.print(f"  {ahead.total:6,} rollouts in all; {ASSUMPTIONS}", highlight=False)
-    known = [role.usd for role in ahead.roles if role.usd is not None]
-    cap = config.budget.max_cost
-    if cap and sum(known) > cap:
-        console.print(
-            f"  about {sum(known):.2f} USD in all: above --max-cost {cap:g}, which would stop it early",
-            highlight=False,
-        )
+    for warning in _early_ends(config, ahead):
+        console.print(f"  {warning}, which would stop it early", highlight=False)
     console.print(
         f"  about {ahead.minutes(at_once):.0f} minutes of model calls at that pace; "
         "the progress line shows the real one",
@@ -64,3 +64,16 @@ def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once
         f"{100 * smallest:.0f} points will not be told from noise (80 % power, 5 % level)",
         highlight=False,
     )
+
+
+def _early_ends(config: RunConfig, ahead: Forecast) -> Iterator[str]:
+    """Caps below the forecast."""
+    caps = config.budget
+    tokens = sum(role.prompt_tokens + role.completion_tokens for role in ahead.roles)
+    known = sum(role.usd for role in ahead.roles if role.usd is not None)
+    if caps.max_rollouts and ahead.total > caps.max_rollouts:
+        yield f"{ahead.total:,} rollouts are above --max-rollouts {caps.max_rollouts:,}"
+    if caps.max_tokens and tokens > caps.max_tokens:
+        yield f"about {tokens / 1e6:,.1f} M tokens are above --max-tokens {caps.max_tokens:,}"
+    if caps.max_cost and known > caps.max_cost:
+        yield f"about {known:.2f} USD in all: above --max-cost {caps.max_cost:g}"

@@ -10,8 +10,8 @@ from wer.loop.rollouts import Scheduler, seeds_of
 from wer.records import NO_SKILL, Skill, Split, Task, Unit
 
 NOOP = "no-op"
-AGAIN = "seed again"
-"""The A/A control: the seed skills measured once more, with other seeds. What differs from `seed` is noise."""
+AGAIN = "again"
+"""The A/A control: one condition measured once more, with other seeds. What differs from it is noise."""
 
 
 async def measure(

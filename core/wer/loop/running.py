@@ -151,6 +151,7 @@ async def _consolidate_all(run: Run, optimizer: Consolidating, start: Start) -> 
 
 
 async def merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
+    """Merge each domain's skills into one."""
     run.display.stage(f"merging the {label} skills", len(by_domain), unit="domains")
     domains: Mapping[str, Domain] = {domain.name: domain for domain in run.domains}
     merged = await together(

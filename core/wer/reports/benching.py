@@ -120,18 +120,22 @@ def bench_table(store: Store) -> Table:
     return table
 
 
-def bench_lines(store: Store) -> Iterator[str]:
-    """What the table doesn't say by itself: spread over training seeds, and the noise that A/A shows."""
+def bench_lines(store: Store, *, base: str = "seed") -> Iterator[str]:
+    """What the table doesn't say by itself: spread over training seeds, and the noise that A/A shows.
+
+    Args:
+        base: The condition that was measured twice.
+    """
     found = results(store)
     for method, estimate in over_seeds(found).items():
         yield (
             f"{method}, {estimate.tasks} training seeds: {_figure(estimate)} (mean of the runs, interval over "
             "trainings, task noise apart)."
         )
-    first, second = found.cell("seed", AVERAGE), found.cell(AGAIN, AVERAGE)
+    first, second = found.cell(base, AVERAGE), found.cell(AGAIN, AVERAGE)
     if first is not None and second is not None:
         yield (
-            f"A/A control: the seed skills measured again with other seeds differ by "
+            f"A/A control: {title_of(base)}, measured again with other seeds, differs by "
             f"{100 * abs(first.mean - second.mean):.1f} points. That much is noise."
         )
 

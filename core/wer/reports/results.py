@@ -18,7 +18,7 @@ _TITLES = {
     "seed": "seed skill",
     "untrained": "untrained optimizer",
     "refined": "refined skill",
-    AGAIN: "seed skill again (A/A)",
+    AGAIN: "the same again (A/A)",
     NOOP: "agent that does nothing",
 }
 _LEVEL = 0.05
@@ -132,7 +132,7 @@ def results(store: Store) -> Results:
             base=base,
             difference=statistics.equal_weight_difference(shared),
         )
-        for better, base in _pairs(conditions)
+        for better, base in _pairs(conditions, (store.document("about", "bases") or "seed none").split())
         if (shared := _shared(outcomes[better], outcomes[base]))
     ]
     return Results(cells=cells, contrasts=_corrected(contrasts), conditions=conditions, domains=domains)
@@ -179,17 +179,16 @@ def _shared(
     ]
 
 
-def _pairs(conditions: Sequence[str]) -> Sequence[tuple[str, str]]:
-    """The contrasts that the protocol asks for: what was made against what it started from."""
-    wanted = (
+def _pairs(conditions: Sequence[str], bases: Sequence[str]) -> Sequence[tuple[str, str]]:
+    """The contrasts that the protocol asks for, what was made against what it started from; others with their bases."""
+    protocol = [
         ("skill", "none"),
         ("seed", "none"),
         ("untrained", "seed"),
         ("refined", "none"),
         ("refined", "seed"),
         ("refined", "untrained"),
-        (AGAIN, "seed"),
-    )
-    methods = [name for name in conditions if name not in _TITLES]
-    compared = [(method, base) for base in ("seed", "none") for method in methods]
-    return [pair for pair in (*wanted, *compared) if set(pair) <= set(conditions)]
+    ]
+    others = [name for name in conditions if name not in _TITLES]
+    compared = [(other, base) for base in bases for other in others if other != base]
+    return [pair for pair in (*protocol, (AGAIN, bases[0]), *compared) if set(pair) <= set(conditions)]
