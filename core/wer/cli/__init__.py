@@ -22,6 +22,7 @@ _HELP = """Write, Execute, Refine: make the written skill of a tool-using agent 
     and `wer doctor` when something is missing."""
 
 COMMANDS = {
+    "init": ("wer.cli.init:init", "Write a start for tasks and a check of your own."),
     "run": ("wer.cli.run:run", "Make better skills and measure them: the whole protocol."),
     "refine": ("wer.cli.refine:refine", "Revise a skill from what happens on the training tasks."),
     "eval": ("wer.cli.evaluate:evaluate", "Measure Pass@1 of a skill beside no skill."),

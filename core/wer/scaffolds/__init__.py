@@ -56,6 +56,22 @@ def write(name: str, kind: Kind, *, into: Path, installed: Iterable[Row]) -> Pat
     return folder
 
 
+def start(folder: Path) -> tuple[Path, ...]:
+    """Write ``wer.toml``, ``tasks.jsonl`` and ``check.py``: own tasks without a package.
+
+    Raises:
+        PluginError: One of them is there already; nothing was written.
+    """
+    found = {folder / path: text for path, text in _filled("start", {"module": ""})}
+    there = [path.name for path in found if path.exists()]
+    if there:
+        raise PluginError(f"{folder} has {', '.join(there)} already. Give another folder: wer init FOLDER.")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in found.items():
+        path.write_text(text, "utf-8")
+    return tuple(found)
+
+
 def _check(name: str, installed: Iterable[Row]) -> None:
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
         raise PluginError(
