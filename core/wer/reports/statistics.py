@@ -121,7 +121,7 @@ def paired_difference(better: Outcomes, base: Outcomes) -> Difference:
     return equal_weight_difference([(better, base)])
 
 
-def equal_weight_difference(pairs: Sequence[tuple[Outcomes, Outcomes]]) -> Difference:
+def equal_weight_difference(pairs: Sequence[tuple[Outcomes, Outcomes]], *, level: float = 0.95) -> Difference:
     """Average `paired_difference` over domains, each with the same weight however many tasks it has.
 
     The domains' variances add up, with the degrees of freedom of Welch and
@@ -129,6 +129,7 @@ def equal_weight_difference(pairs: Sequence[tuple[Outcomes, Outcomes]]) -> Diffe
 
     Args:
         pairs: The outcomes of the two conditions, a domain each.
+        level: Of the interval.
 
     Raises:
         ValueError: There is no domain, or one in which the conditions share no task.
@@ -140,7 +141,7 @@ def equal_weight_difference(pairs: Sequence[tuple[Outcomes, Outcomes]]) -> Diffe
     centre = sum(part.centre for part in parts) / len(parts)
     variance = sum(part.variance for part in parts)
     freedom = variance**2 / sum(part.variance**2 / part.freedom for part in parts)
-    half = _student(freedom) * math.sqrt(variance) / len(parts)
+    half = _student(freedom, level) * math.sqrt(variance) / len(parts)
     tasks = sum(len(part.differences) for part in parts)
     return Difference(
         mean=mean,
@@ -266,10 +267,10 @@ def _share(trials: Sequence[bool]) -> Fraction:
     return Fraction(sum(trials), len(trials))
 
 
-def _student(freedom: float) -> float:
+def _student(freedom: float, level: float = 0.95) -> float:
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, 0.975))
+    return float(stdtrit(freedom, (1 + level) / 2))
 
 
 def _sign_flip(differences: Sequence[Fraction]) -> float:
