@@ -14,10 +14,11 @@ from wer.cli.options import DryRun, Runs, Settings
 from wer.cli.performing import conclude, create_and_perform
 from wer.errors import ConfigError
 from wer.gate import OLD, gate
-from wer.loop.measuring import measure
+from wer.loop.measuring import AGAIN, measure
 from wer.loop.opening import Run
 from wer.loop.running import publish, run_protocol
 from wer.records import NO_SKILL, Skill, Split
+from wer.reports.benching import bench_lines
 from wer.reports.forecast import Plan
 from wer.reports.gating import EXIT, Gate, Rule
 from wer.skills import load_skill
@@ -29,6 +30,10 @@ def evaluate(
     settings: Settings = Settings(),  # noqa: B008
     split: Literal["train", "test"] = "test",
     trials: Annotated[int | None, Parameter(help="Rollouts a task under each condition. Default: 3.")] = None,
+    aa: Annotated[
+        bool,
+        Parameter(help="Measure the skill again, with other seeds: how much is noise.", negative=()),
+    ] = False,
     against: Annotated[
         Path | None,
         Parameter(help="An older skill that this one must beat: exit 0 better, 1 worse, 2 undecided."),
@@ -69,7 +74,7 @@ def evaluate(
     measured = load_skill(skill)
     config = settings.resolve(evaluation__trials=trials)
     found = plugins.load()
-    foresee(config, found, Plan(conditions=2, split=split))
+    foresee(config, found, Plan(conditions=3 if aa else 2, split=split))
     if dry_run:
         return
 
@@ -81,7 +86,12 @@ def evaluate(
         publish(run, {"skill": conditions["skill"]})
         run.store.put_document("about", "split", split)
         await measure(run, conditions, split=split)
+        if aa:
+            run.store.put_document("about", "bases", "skill")
+            await measure(run, {AGAIN: conditions["skill"]}, split=split, purpose="again")
         conclude(run)
+        for line in bench_lines(run.store, base="skill"):
+            Console(highlight=False, soft_wrap=True).print(line, markup=False)
 
     create_and_perform("eval", config, runs, found, work)
 

@@ -29,7 +29,11 @@ class Settings:
 
     env: Annotated[
         list[str] | None,
-        Parameter(help="Environment, for example bfcl. Repeat for several.", negative=()),
+        Parameter(
+            help="Environment, for example bfcl; or the file or module of a wer.Domain, for example shop.py:shop. "
+            "Repeat for several.",
+            negative=(),
+        ),
     ] = None
     domains: Annotated[
         str | None, Parameter(help="Separated by commas, for example file_system,trading_bot. Default: all.")
