@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -321,3 +322,16 @@ def test_help_of_every_command_opens_with_what_it_is_for():
     ):
         line = next(line for line in listed.stdout.splitlines() if f"│ {command} " in line)
         assert len(line.split(command, 1)[1].strip(" │")) > 20
+
+
+def test_a_caller_of_main_keeps_his_handlers_and_his_mask():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        with pytest.raises(SystemExit):
+            main(["plugin", "list"])
+
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 
@@ -67,10 +68,9 @@ def main(words: Sequence[str] | None = None) -> None:
     # Read when torch is first imported: threads that spin while they wait slow everything else down.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     ended_by = [signal.SIGINT]
-    if threading.current_thread() is threading.main_thread():
-        _end_as_ctrl_c(ended_by)
     try:
-        _app(words[0] if words else "")(words)
+        with _ending_as_ctrl_c(ended_by):
+            _app(words[0] if words else "")(words)
     except WerError as error:
         console.print(plain(f"wer: {error}"), style="red", markup=False)
         sys.exit(2)
@@ -87,12 +87,31 @@ def main(words: Sequence[str] | None = None) -> None:
         sys.exit(128 + ended_by[-1])
 
 
-def _end_as_ctrl_c(heard: list[signal.Signals]) -> None:
+@contextmanager
+def _ending_as_ctrl_c(heard: list[signal.Signals]) -> Iterator[None]:
     """Have what a scheduler or a closed terminal sends close everything and say so, as Ctrl-C does.
+
+    Whoever calls `main` in a process of his own gets his handlers and his mask back: what he starts
+    afterwards would inherit them.
 
     Args:
         heard: Gets the signal that ended the run.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        _listen(heard)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _listen(heard: list[signal.Signals]) -> None:
 
     def end(number: int, _: FrameType | None) -> None:
         heard.append(signal.Signals(number))
