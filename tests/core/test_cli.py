@@ -13,10 +13,11 @@ from functools import partial
 
 import pytest
 from support import counting
+from support.perform import configured, perform
 
 from wer import folders, plugins
 from wer.cli import main
-from wer.configuration import resolve
+from wer.configuration import resolve, to_toml
 from wer.store import Store
 
 SKILL = "---\nname: files\ndescription: Work with files.\n---\n## Workflow\n1. Look first.\n"
@@ -335,3 +336,16 @@ def test_a_caller_of_main_keeps_his_handlers_and_his_mask():
         assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_status_says_where_a_run_is_and_what_it_has_spent(tmp_path, capsys):
+    perform(tmp_path / "run", configured(budget__max_rollouts=500)).close()
+    (tmp_path / "run" / "run.toml").write_text(to_toml(configured(budget__max_rollouts=500)))
+
+    with pytest.raises(SystemExit):
+        main(["status", str(tmp_path / "run")])
+
+    said = capsys.readouterr().out
+    assert "ended, with results" in said
+    assert "rollouts of at most 500" in said
+    assert "  seed writer: 6 calls, 720 tokens" in said

@@ -30,6 +30,7 @@ COMMANDS = {
     "bench": ("wer.cli.bench:bench", "Compare methods from one start, at equal cost."),
     "compare": ("wer.cli.compare:compare", "Compare skills on the same tasks and seeds."),
     "merge": ("wer.cli.merge:merge", "Merge several skills of one family into one."),
+    "status": ("wer.cli.status:status", "Say what a run has done so far, from another terminal."),
     "show": ("wer.cli.show:show", "Show a run's best skill, its diff, its table, its evidence."),
     "verify": ("wer.cli.verify:verify", "Judge a run's stored rollouts again and compare."),
     "export": ("wer.cli.export:export", "Export a run's skills, experience or trained writer."),
