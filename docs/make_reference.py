@@ -16,10 +16,12 @@ from wer_grpo.options import GrpoOptions
 from wer_mcp.options import McpOptions
 from wer_openrlhf.options import OpenRlhfOptions
 from wer_ray.options import RayOptions
+from wer_skill_r1.options import Options as SkillR1Options
 from wer_skiller.options import Options as SkillerOptions
 from wer_tau2.options import Tau2Options
 from wer_tensorboard.options import TensorBoardOptions
 from wer_toolagent.options import ToolAgentOptions
+from wer_trace2skill.options import Options as Trace2SkillOptions
 from wer_wandb.options import WandbOptions
 
 _PLUGINS = {
@@ -30,7 +32,9 @@ _PLUGINS = {
     "environment.tau2": Tau2Options,
     "optimizer.grpo": GrpoOptions,
     "optimizer.openrlhf": OpenRlhfOptions,
+    "optimizer.skill_r1": SkillR1Options,
     "optimizer.skiller": SkillerOptions,
+    "optimizer.trace2skill": Trace2SkillOptions,
     "tracking.tensorboard": TensorBoardOptions,
     "tracking.wandb": WandbOptions,
 }

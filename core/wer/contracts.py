@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from attrs import field, frozen
 
+from wer.errors import ConfigError
 from wer.records import (
     Answer,
     Candidate,
@@ -474,7 +475,7 @@ class Optimizer(Protocol):
         ...
 
     def save(self, folder: Path) -> None:
-        """Write all that `load` needs, or nothing when there is no trained state."""
+        """Make the folder and write all that `load` needs, or nothing when there is no trained state."""
         ...
 
     def load(self, folder: Path) -> None:
@@ -487,6 +488,103 @@ class Optimizer(Protocol):
 
     async def close(self) -> None:
         """Free weights, workers and models; nothing is proposed afterwards. Safe to call twice."""
+        ...
+
+
+@frozen(kw_only=True)
+class Written:
+    """One answer of a policy.
+
+    Attributes:
+        token_ids: Shape ``(T,)``, ids of the policy's own tokenizer.
+        logprobs: Shape ``(T,)``, in nats, of the distribution that was sampled from.
+        usage: The prompt is charged to the first of the answers that share it.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    usage: Usage
+
+
+@frozen(kw_only=True)
+class Lesson:
+    """One answer of a policy, with what it earned.
+
+    Attributes:
+        request: What was asked, as it was.
+        token_ids: Shape ``(T,)``, as they were sampled since the last update.
+        advantages: Shape ``(N,)``, for example one a rollout. Each is a term of the clipped surrogate
+            of its own, all with the probability ratio of this one answer.
+    """
+
+    request: Sequence[Message]
+    token_ids: tuple[int, ...]
+    advantages: tuple[float, ...]
+
+
+class Policy(Protocol):
+    """Weights that an optimizer of another plugin writes with and trains by a clipped surrogate.
+
+    How it updates (rate, clipping, a KL penalty) is the user's, in the table ``[optimizer.NAME]`` of
+    the policy; what an answer earned is the optimizer's. It charges what it writes itself.
+    """
+
+    @property
+    def batch(self) -> int:
+        """How many states the user wants sampled side by side, and learnt from together."""
+        ...
+
+    async def excess(self, requests: Sequence[Sequence[Message]]) -> Sequence[int]:
+        """By how many tokens each request is over the limit; 0 for one that fits."""
+        ...
+
+    async def sample(
+        self, requests: Sequence[Sequence[Message]], seeds: Sequence[int], k: int
+    ) -> Sequence[Sequence[Written]]:
+        """Write k answers to each request; a seed and a place in the group decide an answer's dice.
+
+        Raises:
+            PromptTooLong: A request does not fit; nothing was sampled.
+            BudgetExhausted: Before anything is sampled.
+        """
+        ...
+
+    async def update(self, lessons: Sequence[Lesson], progress: tuple[float, float]) -> Mapping[str, float]:
+        """Learn from lessons that the present weights wrote, and give `wer.measures.OF_UPDATE`.
+
+        The loss is the mean over the lessons of the mean over their terms.
+
+        Args:
+            progress: Share of the whole training done before and after this update.
+
+        Raises:
+            OptimizerError: Loss or gradient is not finite; that step was not made.
+        """
+        ...
+
+    async def checkpoint(self, folder: Path, done: Sequence[str]) -> None:
+        """Write a phase's next checkpoint, whole or not at all.
+
+        Args:
+            done: Names of all that the phase learnt from so far, for `resume`.
+        """
+        ...
+
+    async def resume(self, folder: Path) -> Sequence[str]:
+        """Take up a phase's newest checkpoint and give what it had learnt from; nothing when there is none."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """See `Optimizer.save`."""
+        ...
+
+    def load(self, folder: Path) -> None:
+        """See `Optimizer.load`."""
+        ...
+
+    async def close(self) -> None:
+        """Free the weights. Safe to call twice."""
         ...
 
 
@@ -553,6 +651,11 @@ async def _no_scripts(name: str, source: str, tests: str) -> str:
     return "there is no sandbox to try scripts in"
 
 
+def _no_policy(name: str) -> Policy:
+    """Outside a run, nobody has weights."""
+    raise ConfigError(f"no policy {name!r} is open here: weights are trained within a run")
+
+
 @frozen(kw_only=True)
 class OptimizerSetup:
     """What an optimizer is made from.
@@ -590,6 +693,8 @@ class OptimizerSetup:
             gives what went wrong, or nothing.
         notes: Texts by key that the run keeps, such as what a model was paid to write: an
             interrupted run finds them again.
+        open_policy: Opens weights to train, by the name under which `wer.hookspecs.wer_policies`
+            offers them; the one who opens a policy closes it.
     """
 
     writer: str
@@ -609,6 +714,7 @@ class OptimizerSetup:
     reference: Callable[[Task], Awaitable[Rollout | None]] = _no_reference
     try_script: Callable[[str, str, str], Awaitable[str]] = _no_scripts
     notes: Notes = field(factory=Notebook)
+    open_policy: Callable[[str], Policy] = _no_policy
     ray_address: str = ""
     gpus: tuple[int, ...] = ()
 

@@ -19,6 +19,7 @@ from wer.contracts import (
     ModelSetup,
     Optimizer,
     OptimizerSetup,
+    Policy,
     Runner,
     RunnerSetup,
     Sandbox,
@@ -46,11 +47,12 @@ def wer_environments() -> Mapping[str, Callable[[Options], Environment]]:  # typ
     """Offer environments, by the name users give to ``--env``.
 
     Called once, when WER starts. Every plugin's answer is merged; two plugins
-    offering one name is a `PluginError` naming both. The same holds for the other
-    seven offering hooks.
+    offering one name is a `PluginError` naming both. The same holds for the
+    other offering hooks.
 
     Returns:
-        Factories keyed by name; each gets the user's table ``[environment.NAME]``.
+        Factories keyed by name; each gets the user's table ``[environment.NAME]``. A `wer.Domain`
+        is one itself, and its verifier is then offered under the same name.
     """
 
 
@@ -79,6 +81,18 @@ def wer_optimizers() -> Mapping[str, Callable[[OptimizerSetup], Optimizer]]:  # 
 
     Returns:
         Factories keyed by name.
+    """
+
+
+@hookspec
+def wer_policies() -> Mapping[str, Callable[[OptimizerSetup], Policy]]:  # type: ignore[empty-body]
+    """Offer policies: weights that any optimizer may write with and train, by name. Called once.
+
+    An optimizer opens one with ``setup.open_policy(NAME)``.
+
+    Returns:
+        Factories keyed by name; each gets the optimizer's setup with the user's table
+        ``[optimizer.NAME]`` of the policy in ``options``.
     """
 
 

@@ -54,6 +54,9 @@ OF_WORK: Mapping[str, str] = {
 
 OF_SOME: Mapping[str, str] = {
     "kl_old": "mean over tokens of log pi_old - log pi, which is 0 at the first gradient step of a batch; by openrlhf",
+    "kl_reference": "mean over tokens of the estimated divergence from the writer as it was given, in nats; by grpo "
+    "with optimizer.grpo.kl above 0",
+    "improvement": "mean over generations, the first left out, of the change of the mean reward; by skill_r1",
     "truncated": "share of candidates that were cut at training.max_response_tokens; by openrlhf",
     "sync_s": "seconds in which the engines took over the new weights; by openrlhf",
 }

@@ -20,6 +20,7 @@ from wer.contracts import (
     Model,
     ModelSetup,
     Optimizer,
+    Policy,
     Provider,
     Runner,
     Sandbox,
@@ -41,6 +42,7 @@ _KINDS = {
     "wer_verifiers": "verifier",
     "wer_executors": "executor",
     "wer_optimizers": "optimizer",
+    "wer_policies": "policy",
     "wer_models": "model",
     "wer_sandboxes": "sandbox",
     "wer_trackers": "tracker",
@@ -145,6 +147,7 @@ class Plugins:
     verifiers: Registry[Verifier]
     executors: Registry[Executor]
     optimizers: Registry[Optimizer]
+    policies: Registry[Policy]
     models: Registry[Model]
     sandboxes: Registry[Sandbox]
     trackers: Registry[Tracker]
@@ -220,6 +223,7 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
         verifiers=registry("wer_verifiers"),
         executors=registry("wer_executors"),
         optimizers=registry("wer_optimizers"),
+        policies=registry("wer_policies"),
         models=registry("wer_models"),
         sandboxes=registry("wer_sandboxes"),
         trackers=registry("wer_trackers"),
@@ -262,6 +266,8 @@ def _register_installed(manager: pluggy.PluginManager) -> tuple[dict[str, str], 
 def _foreign(version: int, distribution: str) -> str:
     """Why a plugin of another major version is not even imported, and what to do."""
     name = distribution.partition(" ")[0]
+    if version == hookspecs.API[0]:
+        return f"its entry points are in the group '{_GROUP}{version}'. Version {version} has the group {_GROUP!r}"
     remedy = (
         "Upgrade WER: pip install -U wer-skills"
         if version > hookspecs.API[0]

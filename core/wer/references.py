@@ -60,7 +60,7 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except WerError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(
             f"cannot import {name!r}: {type(error).__name__}: {error}. Install it, or name its file: "
             "path/to/file.py:NAME."
@@ -86,7 +86,7 @@ def _file(path: Path) -> ModuleType:
     except WerError:
         del sys.modules[name]
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ConfigError(f"{path} can't be imported: {type(error).__name__}: {error}. Mend it.") from error
     return module

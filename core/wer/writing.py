@@ -50,6 +50,14 @@ _REVISE = (
     "instead, keep what works.\n\n" + _FORMAT
 )
 
+_EVOLVE = (
+    "You revise the written skill of a tool-using agent. The agent is frozen: it reads the skill in its "
+    "system prompt, then calls tools. You see the task, the tools and every skill that was tried so far, oldest "
+    "first, each with the rewards that it earned (1 is best) and what happened when the agent used it. Write a "
+    "skill that earns more than all of them: keep what raised the rewards, and say what to do instead of what "
+    "went wrong.\n\n" + _FORMAT
+)
+
 _SEED = (
     "You write a skill for a tool-using agent: a short procedure that it reads in its system prompt before "
     "it calls tools. You see one task of the family and the tools.\n\n" + _FORMAT
@@ -68,11 +76,21 @@ def revision_messages(state: RefinementState) -> tuple[Message, ...]:
     blocks = [
         _context(state.task),
         f"# Skill in force\n{skill}",
-        *(_evidence_block("Success", rollout) for rollout in state.successes),
-        *(_evidence_block("Failure", rollout) for rollout in state.failures),
+        *(evidence_block("Success", rollout) for rollout in state.successes),
+        *(evidence_block("Failure", rollout) for rollout in state.failures),
         f"Write the revised skill. {_REMINDER}",
     ]
     return (Message(role="system", content=_REVISE), Message(role="user", content="\n\n".join(blocks)))
+
+
+def evolution_messages(task: Task, history: Sequence[str]) -> tuple[Message, ...]:
+    """Ask for the next skill of one task, from everything that was tried on it so far.
+
+    Args:
+        history: A block a skill, oldest first; verbatim.
+    """
+    content = "\n\n".join([_context(task), *history, f"Write the next skill. {_REMINDER}"])
+    return (Message(role="system", content=_EVOLVE), Message(role="user", content=content))
 
 
 def seed_messages(task: Task) -> tuple[Message, ...]:
@@ -184,5 +202,6 @@ def _context(task: Task) -> str:
     return "\n\n".join(parts)
 
 
-def _evidence_block(title: str, rollout: Rollout) -> str:
+def evidence_block(title: str, rollout: Rollout) -> str:
+    """Write one rollout for a prompt, verbatim, under a heading."""
     return f"# {title}\n{harmless(render_trajectory(rollout.trajectory))}"

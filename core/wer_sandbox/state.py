@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -24,6 +25,8 @@ VARIABLE = "WER_STATE"
 EXPORT = "export"
 TEXT_LIMIT = 1_000_000
 """Characters of one result, and of one exported state."""
+_INTEGER_BITS = 4096
+"""Python writes no integers to JSON that are much longer."""
 
 
 class State:
@@ -73,7 +76,7 @@ class World:
         """Make the instance; ``problem`` says why it could not be made, or is None."""
         try:
             self._state = self._class(**state)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return {"problem": f"{self._class.__name__}(**state) raised {type(error).__name__}: {error}"}
         return {"problem": None}
 
@@ -94,7 +97,7 @@ class World:
                 )
         except (UnfitError, TooMuch) as error:
             return _failed(str(error))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             return _failed(_words(error))
         if len(text) > TEXT_LIMIT:
             return _failed(f"the result has more than {TEXT_LIMIT} characters")
@@ -110,7 +113,7 @@ class World:
             with cpu_limit():
                 state = plain(self._public(), "state")
                 size = len(json.dumps(state))
-        except (RecursionError, TooMuch) as error:
+        except (RecursionError, MemoryError, TooMuch) as error:
             return {"state": {"$too_large": str(error)}}
         except Exception as error:
             return {"problem": f"{type(error).__name__}: {error}"}
@@ -130,6 +133,8 @@ def plain(value: Any, path: str) -> Any:
     """
     if isinstance(value, Enum):
         return plain(value.value, path)
+    if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
+        return {"$int": f"{value.bit_length()} bits"}
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -156,9 +161,12 @@ def _key(key: Any, path: str) -> str:
 
 def _words(error: BaseException) -> str:
     """The author's words where there are any; of a failed look-up they are only the key."""
-    if isinstance(error, LookupError) or not str(error):
-        return f"{type(error).__name__}: {error}".rstrip(": ")
-    return str(error)
+    said = ""
+    with contextlib.suppress(Exception):  # an exception may fail to say what it is
+        said = str(error)
+    if isinstance(error, LookupError) or not said:
+        return f"{type(error).__name__}: {said}".rstrip(": ")
+    return said
 
 
 def _failed(why: str) -> dict[str, Any]:

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from attrs import evolve
-
 from wer import references
 from wer.contracts import Episode, Roles, Session
 from wer.domain import sources
+from wer.domain.rows import Rows
 from wer.domain.session import ScriptedSession
-from wer.domain.tasks import Row, read_tasks, with_splits
+from wer.domain.tasks import Row
 from wer.errors import ConfigError, TaskError
 from wer.records import Json, SandboxSpec, Split, Task, ToolCall, content_hash
 from wer.tables import structure
@@ -35,16 +34,15 @@ class Mcp:
     @property
     def identity(self) -> Mapping[str, str]:
         """See `wer.contracts.Identified`."""
-        rows = [[row.id, row.state, row.turns, row.expect, row.domain, row.split] for row in self._rows]
         return {
             "server": self._server,
-            "tasks": content_hash([rows, self._options.context]),
+            "tasks": content_hash([self._rows.content, self._options.context]),
             "check": self._digest,
         }
 
     def domains(self) -> Sequence[str]:
         """Those that the tasks name, in the order of the file; a task without one is of ``mcp``."""
-        return tuple(dict.fromkeys(row.domain for row in self._rows))
+        return self._rows.domains()
 
     def verifier(self) -> str:
         """The check that the options name."""
@@ -52,9 +50,7 @@ class Mcp:
 
     def tasks(self, domain: str, split: Split) -> Sequence[Task]:
         """The tasks of a domain, in the order of the file."""
-        if domain not in self.domains():
-            raise ConfigError(f"mcp has no domain {domain!r}. Choose among {', '.join(self.domains())}.")
-        return [self._task(row, split) for row in self._rows if (row.domain, row.split) == (domain, split)]
+        return [self._task(row, split) for row in self._rows.of(domain, split)]
 
     def sandbox(self, domain: str) -> SandboxSpec:
         """One sandbox with the server's package; each episode starts a server of its own in it."""
@@ -99,14 +95,11 @@ class Mcp:
 
     async def expect(self, task: Task, episode: Episode) -> Json:
         """What the task's line expects, and where its check is."""
-        return {"check": self._check, "expect": self._row(task).expect}
+        return {"check": self._check, "expect": self._rows.named(task).expect}
 
     def reference(self, task: Task) -> Sequence[Sequence[ToolCall]] | None:
         """The calls of the task's line, if it has any; see `wer.contracts.Referenced`."""
-        written = self._row(task).reference
-        if written is None:
-            return None
-        return [[ToolCall(name=call.name, arguments=call.arguments) for call in turn] for turn in written]
+        return self._rows.reference(task)
 
     @cached_property
     def _description(self) -> Description:
@@ -135,16 +128,11 @@ class Mcp:
         return content_hash([spec.requirements, spec.environ, self._files, options.setup, options.state])
 
     @cached_property
-    def _rows(self) -> tuple[Row, ...]:
-        rows = [evolve(row, domain=row.domain or NAME) for row in read_tasks(Path(self._options.tasks))]
-        for row in rows:
+    def _rows(self) -> Rows:
+        rows = Rows.read(Path(self._options.tasks), NAME, seed=self._options.seed)
+        for row in rows.all:
             _beginning(row.state, row.id)
-        drawn = {
-            row.id: row
-            for domain in dict.fromkeys(row.domain for row in rows)
-            for row in with_splits([row for row in rows if row.domain == domain], seed=self._options.seed)
-        }
-        return tuple(drawn[row.id] for row in rows)
+        return rows
 
     def _task(self, row: Row, split: Split) -> Task:
         said = self._description
@@ -159,12 +147,6 @@ class Mcp:
             context="\n\n".join(filter(None, [said.instructions, self._options.context])),
             setup={"state": row.state, "server": self._server, "steps_per_turn": steps},
         )
-
-    def _row(self, task: Task) -> Row:
-        for row in self._rows:
-            if f"{NAME}/{row.id}" == task.id:
-                return row
-        raise TaskError(f"mcp has no task {task.id!r}. Its ids are those of {self._options.tasks}.")
 
 
 def _beginning(state: Mapping[str, Json], task_id: str) -> Beginning:

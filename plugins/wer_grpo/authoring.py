@@ -66,16 +66,7 @@ class Author:
             PromptTooLong: Some state does not fit; nothing was sampled.
         """
         prompts = [self.writer.prompt(state) for state in states]
-        drawn = sample(
-            self.writer.policy,
-            prompts,
-            [derive_seed(seed, state.id) for state in states],
-            k=k,
-            max_tokens=self.setup.max_response_tokens,
-            end_tokens=self.writer.end_tokens,
-            greedy=self.setup.temperature <= 0,
-            tick=self.ticker(f"writing {len(states)} x {k} candidates"),
-        )
+        drawn = self.draw(prompts, [derive_seed(seed, state.id) for state in states], k)
         return [
             Written(
                 candidates=tuple(
@@ -85,6 +76,19 @@ class Author:
             )
             for state, prompt, group in zip(states, prompts, drawn, strict=True)
         ]
+
+    def draw(self, prompts: Sequence[torch.Tensor], seeds: Sequence[int], k: int) -> list[list[Answer]]:
+        """Sample k answers to each prompt, all of them side by side."""
+        return sample(
+            self.writer.policy,
+            prompts,
+            seeds,
+            k=k,
+            max_tokens=self.setup.max_response_tokens,
+            end_tokens=self.writer.end_tokens,
+            greedy=self.setup.temperature <= 0,
+            tick=self.ticker(f"writing {len(prompts)} x {k} candidates"),
+        )
 
     def write(
         self, states: Sequence[RefinementState], recorded: Mapping[str, Sequence[Candidate]]

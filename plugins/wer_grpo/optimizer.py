@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import compress
 from pathlib import Path
 
 from attrs import evolve
 
-from wer.configuration import structure
 from wer.contracts import Evaluate, OptimizerSetup
 from wer.errors import ConfigError, OptimizerError
 from wer.measures import describe
 from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Usage, derive_seed
 from wer.writing import unwritten
-from wer_grpo.asking import try_folder
-from wer_grpo.authoring import Author, Written
-from wer_grpo.checkpoints import (
-    Progress,
-    load_learner,
-    newest_checkpoint,
-    read_progress,
-    save_learner,
-    write_checkpoint,
-)
-from wer_grpo.learner import Group, Learner
-from wer_grpo.merging import save_merged
-from wer_grpo.options import GrpoOptions
+from wer_grpo.authoring import Written
+from wer_grpo.checkpoints import Progress, load_learner, newest_checkpoint, read_progress, write_checkpoint
+from wer_grpo.learner import Group
 from wer_grpo.policy import Answer
 from wer_grpo.surrogate import advantages
-from wer_grpo.worker import Worker
-from wer_grpo.writer import Writer, open_writer
+from wer_grpo.trained import Trained
 
 
-class Grpo:
+class Grpo(Trained):
     """The Skill Optimizer pi_theta, trained with the clipped surrogate of Eq. 6.
 
     The writer is loaded at first use. Runs on the CPU; CUDA is used where torch finds
@@ -52,27 +39,11 @@ class Grpo:
     learns = True
 
     def __init__(self, setup: OptimizerSetup) -> None:
-        self._options = structure(GrpoOptions, setup.options, where="optimizer.grpo")
         if setup.k < 2:
             raise ConfigError(
                 f"GRPO compares the candidates of a group, and training.k is {setup.k}. Set it to 2 or more."
             )
-        try_folder(setup.writer)
-        self._setup = setup
-        self._worker = Worker()
-
-    @cached_property
-    def _writer(self) -> Writer:
-        self._setup.progress("loading the writer")
-        return open_writer(self._setup, self._options)
-
-    @cached_property
-    def _author(self) -> Author:
-        return Author(setup=self._setup, writer=self._writer, check=self._worker.check)
-
-    @cached_property
-    def _learner(self) -> Learner:
-        return Learner(self._writer.policy, self._writer.trainable(), self._options)
+        super().__init__(setup)
 
     async def run_phase(
         self, states: Sequence[RefinementState], evaluate: Evaluate, folder: Path
@@ -138,27 +109,6 @@ class Grpo:
             self._charge(written)
             groups |= {state.id: group.candidates for state, group in zip(batch, written, strict=True)}
         return [groups.get(state.id) or unwritten(state, k) for state in states]
-
-    def save(self, folder: Path) -> None:
-        """Write the trained weights with Adam's moments, and ``merged/``: an ordinary bfloat16 model folder.
-
-        ``merged/`` serves as the writer of another run, or of any program that reads
-        Hugging Face folders.
-        """
-        save_learner(self._learner, folder)
-        save_merged(self._writer, folder / "merged")
-
-    def load(self, folder: Path) -> None:
-        """Take over what `save` wrote.
-
-        Raises:
-            OptimizerError: It is not there, or belongs to other weights.
-        """
-        load_learner(self._learner, folder)
-
-    async def close(self) -> None:
-        """Let the thread end."""
-        self._worker.close()
 
     def _begin(
         self, states: Sequence[RefinementState], folder: Path
@@ -241,16 +191,3 @@ class Grpo:
             answers=answers,
             advantages=advantages(rewards, scaled=self._options.scale_advantages),
         )
-
-    def _learn(self, lessons: Sequence[Group], share: tuple[float, float], folder: Path) -> dict[str, float]:
-        teaching = sum(lesson.teaches for lesson in lessons)
-        tick = self._author.ticker(f"learning from {teaching} of {len(lessons)} groups")
-        try:
-            return self._learner.update(lessons, share, lambda: tick(0))
-        except OptimizerError as error:
-            last = newest_checkpoint(folder)
-            raise OptimizerError(
-                f"{error}, so the step was not made and the weights are untouched. "
-                f"Last checkpoint: {last or 'none in this phase'}. Lower optimizer.grpo.learning_rate or "
-                "max_grad_norm, or train in float32, and resume."
-            ) from error

@@ -32,6 +32,8 @@ class GrpoOptions:
         ratio: ``token`` clips a ratio a token and means over the tokens of a candidate,
             as GRPO is practised; ``sequence`` clips one ratio a candidate, as the paper
             writes it: it leaves the interval after small changes of long answers.
+        kl: Coefficient of a penalty on the divergence from the writer as it was given (its
+            adapters off, or its first weights); 0 is none, as in WER's paper.
         scale_advantages: Divide by the group's standard deviation [after Eq. 5].
         max_grad_norm: Gradients are scaled down to this norm.
         weight_decay: Of AdamW.
@@ -52,6 +54,7 @@ class GrpoOptions:
     warmup: float = field(default=0.05, validator=and_(ge(0.0), lt(1.0)))
     clip: float = field(default=0.2, validator=and_(gt(0.0), lt(1.0)))
     ratio: Literal["token", "sequence"] = field(default="token", validator=in_(("token", "sequence")))
+    kl: float = field(default=0.0, validator=ge(0.0))
     scale_advantages: bool = False
     max_grad_norm: float = field(default=1.0, validator=gt(0.0))
     weight_decay: float = field(default=0.0, validator=and_(ge(0.0), le(1.0)))

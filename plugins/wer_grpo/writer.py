@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from transformers.utils import logging
 
 from wer.contracts import OptimizerSetup
 from wer.errors import ConfigError, PromptTooLong
-from wer.records import Candidate, RefinementState, Usage
+from wer.records import Candidate, Message, RefinementState, Usage
 from wer.writing import parse_candidate, revision_messages
 from wer_grpo.asking import open_tokenizer, rendered
 from wer_grpo.branches import NAME, branch_attention
@@ -49,28 +49,45 @@ class Writer:
         Raises:
             PromptTooLong: The request does not fit; it is never cut.
         """
-        text = rendered(self.tokenizer, revision_messages(state), self.name)
-        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids = self.encode(revision_messages(state))
         if len(ids) > self.max_prompt_tokens:
             raise PromptTooLong(
                 f"the prompt for task {state.task.id!r} has {len(ids)} tokens and the limit is "
                 f"{self.max_prompt_tokens}: WER never truncates evidence. Raise training.max_prompt_tokens if the "
                 "writer's context allows it, or leave the task out."
             )
+        return ids
+
+    def encode(self, request: Sequence[Message]) -> torch.Tensor:
+        """Give a request as token ids, shape ``(P,)``, however many they are."""
+        text = rendered(self.tokenizer, request, self.name)
+        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         return torch.tensor(ids, device=self.policy.device)
 
     def candidate(
         self, state: RefinementState, index: int, prompt: torch.Tensor, answer: Answer
     ) -> Candidate:
-        """Read an answer of the policy. The prompt is read once a group, so the first answer bears its cost."""
-        tokens = tuple(answer.token_ids.tolist())
+        """Read an answer of the policy."""
         return parse_candidate(
-            self.tokenizer.decode(tokens, skip_special_tokens=True),
+            self.text(answer),
             state=state,
             index=index,
-            token_ids=tokens,
+            token_ids=tuple(answer.token_ids.tolist()),
             logprobs=tuple(answer.logprobs.tolist()),
-            usage=Usage(calls=1, prompt_tokens=0 if index else len(prompt), completion_tokens=len(tokens)),
+            usage=self.usage(prompt, index, answer),
+        )
+
+    def text(self, answer: Answer) -> str:
+        """Give what the policy wrote, without its special tokens."""
+        text: str = self.tokenizer.decode(answer.token_ids.tolist(), skip_special_tokens=True)
+        return text
+
+    def usage(self, prompt: torch.Tensor, index: int, answer: Answer) -> Usage:
+        """What an answer cost. The prompt is read once a group, so the first answer bears it."""
+        return Usage(
+            calls=1,
+            prompt_tokens=0 if index else len(prompt),
+            completion_tokens=len(answer.token_ids),
         )
 
     def trainable(self) -> dict[str, torch.nn.Parameter]:

@@ -167,6 +167,14 @@ def test_a_plugin_for_another_version_of_the_api_is_refused_by_name_and_never_im
     )
 
 
+def test_a_plugin_in_the_group_wer1_is_told_that_the_group_is_wer(install):
+    install("wer-plugin-foreign", {"foreign": "wer_test_foreign"}, group="wer1", wer_test_foreign="")
+
+    assert plugins.load().broken == {
+        "foreign": "its entry points are in the group 'wer1'. Version 1 has the group 'wer'"
+    }
+
+
 def test_a_plugin_whose_hook_raises_is_reported_and_the_others_go_on():
     def fail():
         raise RuntimeError("no luck")

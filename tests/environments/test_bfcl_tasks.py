@@ -128,3 +128,15 @@ def test_needed_tools_are_the_own_class_and_what_the_reference_calls_and_are_mar
             assert fewer == any("needed classes" in mark for mark in few_tools.marks)
     sizes = [len(task.tools) for task in needed.tasks("file_system", "test")]
     assert sizes.count(18) > 30
+
+
+def test_the_reference_has_the_calls_of_each_turn_that_is_kept():
+    [whole] = [task for task in make().tasks("file_system", "test") if task.id == "bfcl/multi_turn_base_1"]
+    [first] = [
+        task for task in make(max_turns=1).tasks("file_system", "test") if task.id.startswith(f"{whole.id}@")
+    ]
+
+    calls = make().reference(whole)
+
+    assert len(calls) == len(whole.turns)
+    assert make(max_turns=1).reference(first) == calls[:1]

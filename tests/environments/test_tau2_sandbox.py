@@ -5,6 +5,7 @@ from support.scripted_user import STOP, ScriptedUser
 from support.tau2_scripts import Event, play, reference
 
 import wer_docker
+from wer.loop.following import Following
 from wer.loop.noop import NoOp
 from wer.records import NO_SKILL, End, Task, ToolCall
 from wer_tau2_reward.verifier import Tau2Reward
@@ -189,3 +190,32 @@ async def test_references_pass_in_a_container_too(tau2):
             assert (await verdict(tau2, task, trajectory, evidence, pool)).passed
     finally:
         await pool.close()
+
+
+@pytest.mark.slow
+async def test_calls_that_are_given_as_a_reference_pass_without_a_word_to_the_user(tau2, tau2_pool):
+    solved = []
+    for domain in ("airline", "retail"):
+        tasks = [task for task in tau2.tasks(domain, "train") if tau2.reference(task) is not None]
+        for task in tasks:
+            session = await tau2.open(task, await tau2_pool.lease(), {"user": ScriptedUser("Hello.")}, 0)
+            trajectory = await Following(calls=tau2.reference(task)).execute(task, NO_SKILL, session, 0)
+            evidence = await session.evidence()
+            await session.close()
+            solved.append((await verdict(tau2, task, trajectory, evidence, tau2_pool)).passed)
+
+    assert len(solved) > 20
+    assert all(solved)
+
+
+def test_a_task_that_calls_of_the_agent_alone_cannot_solve_has_no_reference(tau2):
+    counts = {
+        domain: sum(
+            tau2.reference(task) is not None
+            for split in ("train", "test")
+            for task in tau2.tasks(domain, split)
+        )
+        for domain in tau2.domains()
+    }
+
+    assert counts == {"airline": 44, "retail": 76, "telecom": 20}

@@ -140,7 +140,7 @@ def test_a_group_of_one_is_refused(folder):
 
 def test_an_unknown_option_is_refused(folder):
     with pytest.raises(ConfigError, match=r"optimizer\.grpo"):
-        Grpo(tiny_writer.setup(folder, options={"kl": 0.1}))
+        Grpo(tiny_writer.setup(folder, options={"gamma": 0.1}))
 
 
 async def test_a_writer_without_weights_is_refused(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from wer_grpo.schedule import learning_rate
-from wer_grpo.surrogate import advantages, surrogate
+from wer_grpo.surrogate import advantages, divergence, surrogate
 
 NEW = [[-1.0, -0.5, -2.0], [-0.7, -0.1], [-3.0, -0.2, -0.4, -1.5]]
 OLD = [[-1.3, -0.5, -1.2], [-0.6, -0.4], [-2.9, -0.9, -0.4, -1.4]]
@@ -101,3 +101,33 @@ def test_learning_rate_rises_to_its_peak_and_falls_to_zero():
     rates = [learning_rate(share, peak=2.0, warmup=0.1) for share in (0.05, 0.1, 0.55, 1.0)]
 
     assert rates == pytest.approx([1.0, 2.0, 1.0, 0.0])
+
+
+def k3(now, there):
+    """DeepSeekMath's estimate, one token at a time."""
+    changes = [b - a for a, b in zip(now, there, strict=True)]
+    return sum(math.exp(change) - change - 1 for change in changes) / len(changes)
+
+
+def test_the_penalty_is_the_mean_divergence_from_the_reference_to_float_precision():
+    reference = [[-0.9, -0.6, -2.5], [-0.7, -0.3], [-2.0, -0.2, -0.5, -1.0]]
+    advantage = advantages(REWARDS, scaled=False)
+    plain = by_hand(NEW, OLD, advantage, clip=0.2, sequence=False)
+    penalty = sum(k3(now, there) for now, there in zip(NEW, reference, strict=True)) / 3
+
+    found = surrogate(
+        tensors(NEW), tensors(OLD), advantage, clip=0.2, ratio="token", kl=0.3, reference=tensors(reference)
+    )
+
+    assert found.divergence == pytest.approx(penalty, rel=1e-14)
+    assert float(found.loss.detach()) == pytest.approx(plain + 0.3 * penalty, rel=1e-14)
+
+
+def test_at_the_reference_the_penalty_and_its_gradient_are_zero():
+    new = tensors(NEW)
+
+    penalty = sum(divergence(now, now.detach()) for now in new)
+    penalty.backward()
+
+    assert float(penalty.detach()) == 0.0
+    assert all(not now.grad.any() for now in new)

@@ -7,8 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+
+from attrs import evolve
 
 from wer import hookimpl
 from wer.contracts import Episode, Roles, Session
@@ -144,6 +147,16 @@ class Unstable(Till):
         )
 
 
+class Secretive(Till):
+    """Has a tool that no reference calls."""
+
+    world = "Noting"
+
+    def task(self, number: int, split: Split) -> Task:
+        note = ToolSpec(name="note", description="", parameters=_AMOUNT)
+        return evolve(super().task(number, split), tools=(*_TOOLS, note))
+
+
 class Overlapping(Till):
     """Measures what was learnt from, under another id."""
 
@@ -248,6 +261,15 @@ class Counting(Total):
         self.judged += 1
         found = super().judge(task, trajectory, evidence, expect)
         return found if self.judged < 9 else Verdict(score=0.0, passed=False)
+
+
+class Writing(Total):
+    """Keeps a book of its verdicts."""
+
+    def judge(self, task: Task, trajectory: Trajectory, evidence: Evidence, expect: Json) -> Verdict:
+        with suppress(OSError):
+            Path("/no-such-folder/verdicts").write_text("another")
+        return super().judge(task, trajectory, evidence, expect)
 
 
 class NotANumber:

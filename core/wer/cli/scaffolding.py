@@ -10,6 +10,9 @@ from rich.console import Console
 
 from wer import plugins, scaffolds
 
+_WITH = {"verifier": " --env ENVIRONMENT", "model": " --model {}/NAME"}
+"""What the check of a kind cannot do without."""
+
 
 def new(
     name: str,
@@ -38,7 +41,7 @@ def new(
         f"{folder}\n\n"
         f"pip install -e '{folder}[dev]'\n"
         f"pytest {folder}\n"
-        f"wer plugin check {name}\n\n"
+        f"wer plugin check {name}{_WITH.get(kind, '').format(name)}\n\n"
         f"Then change {folder / f'wer_{name}'} into what you want; README.md says what is where.",
         markup=False,
     )

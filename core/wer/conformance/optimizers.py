@@ -173,9 +173,11 @@ async def a_phase_pays_each_candidate(backend: Backend) -> None:
 
 
 def _demand_whole(experiences: Sequence[Experience], paid: Paid) -> None:
-    got = [(experience.state.id, experience.candidate.id) for experience in experiences]
-    wanted = [(state.id, candidate.id) for state in STATES for candidate in paid.groups.get(state.id, ())]
-    if got != wanted or len(got) < _K * len(STATES):
+    got = [experience.candidate.id for experience in experiences]
+    wanted = [candidate.id for group in paid.groups.values() for candidate in group]
+    tasks = list(dict.fromkeys(experience.state.task.id for experience in experiences))
+    ordered = tasks == [state.task.id for state in STATES]
+    if sorted(got) != sorted(wanted) or not ordered or len(got) < _K * len(STATES):
         raise Fault(
             f"a phase of {len(STATES)} states with {_K} candidates each gave {len(got)} experiences for "
             f"{len(wanted)} evaluated candidates, or in another order",
@@ -185,7 +187,7 @@ def _demand_whole(experiences: Sequence[Experience], paid: Paid) -> None:
 
 async def saved_is_loaded(backend: Backend) -> str:
     """A trained policy outlives its process."""
-    folder = backend.phase("saved")
+    folder = backend.folder / "saved"  # which `save` makes, as in a run
     async with backend.opened() as optimizer:
         await optimizer.run_phase(STATES, Paid(), backend.phase("before saving"))
         optimizer.save(folder)
@@ -242,7 +244,7 @@ async def open_backend(name: str, plugins: Plugins, settings: Settings) -> Async
     with tempfile.TemporaryDirectory(prefix="wer-check-") as folder:
 
         def make() -> Optimizer:
-            return plugins.optimizers.make(name, _setup(name, settings))
+            return plugins.optimizers.make(name, _setup(name, plugins, settings))
 
         first = make()
         try:
@@ -255,8 +257,8 @@ async def open_backend(name: str, plugins: Plugins, settings: Settings) -> Async
         yield Backend(make=make, folder=Path(folder))
 
 
-def _setup(name: str, settings: Settings) -> OptimizerSetup:
-    return OptimizerSetup(
+def _setup(name: str, plugins: Plugins, settings: Settings) -> OptimizerSetup:
+    setup = OptimizerSetup(
         writer=settings.model or _NO_WEIGHTS,
         open_model=lambda: ScriptedModel(written),
         k=_K,
@@ -271,7 +273,11 @@ def _setup(name: str, settings: Settings) -> OptimizerSetup:
         check=lambda: None,
         charge=lambda usage: None,
         record=lambda step, metrics: None,
+        open_policy=lambda policy: plugins.policies.make(
+            policy, evolve(setup, options=settings.table("optimizer", policy))
+        ),
     )
+    return setup
 
 
 OPTIMIZERS: Kind[Backend] = Kind(

@@ -27,7 +27,7 @@ KINDS: Mapping[str, Kind[Any]] = {
     "model": MODELS,
     "sandbox": SANDBOXES,
 }
-"""The kinds of parts that there are checks for; runners and trackers have none."""
+"""The kinds of parts that there are checks for; policies, runners and trackers have none."""
 
 
 async def check_name(name: str, plugins: Plugins, settings: Settings) -> AsyncIterator[Finding]:

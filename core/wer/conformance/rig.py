@@ -60,12 +60,11 @@ class Rig:
         return self.environment.reference(task) if isinstance(self.environment, Referenced) else None
 
     def some_calls(self, task: Task) -> tuple[ToolCall, ...]:
-        """Calls to act with: the reference's, or one of each tool with arguments that its schema allows."""
-        turns = self.reference(task)
-        calls = tuple(call for turn in turns or () for call in turn)
-        return calls[:_MOST] or tuple(
-            ToolCall(name=tool.name, arguments=plausible(tool.parameters)) for tool in task.tools[:_MOST]
-        )
+        """Calls to act with: the reference's, then one of each other tool with arguments that its schema allows."""
+        calls = [call for turn in self.reference(task) or () for call in turn][:_MOST]
+        others = [tool for tool in task.tools if tool.name not in {call.name for call in calls}]
+        calls += [ToolCall(name=tool.name, arguments=plausible(tool.parameters)) for tool in others[:_MOST]]
+        return tuple(calls)
 
     @asynccontextmanager
     async def session(self, task: Task) -> AsyncIterator[Session]:
@@ -142,6 +141,7 @@ async def pools(
 ) -> AsyncIterator[Mapping[str, ProbedPool]]:
     """One worker for each sandbox of an environment, with a probe around its domain, by the spec's own id."""
     _, chosen = choose_sandbox(sandbox, plugins)
+    chosen.reap()  # what a check that was killed left behind
     async with AsyncExitStack() as stack:
         started: dict[str, ProbedPool] = {}
         for spec in map(environment.sandbox, environment.domains()):

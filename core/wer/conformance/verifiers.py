@@ -12,6 +12,7 @@ from wer.codec import from_json, to_json
 from wer.conformance.checks import Check, Fault, Kind, NotApplicable, Settings
 from wer.conformance.mutations import mutations
 from wer.conformance.rig import Rig, open_rig
+from wer.conformance.watching import watching
 from wer.contracts import Executor, Session
 from wer.loop.following import Following
 from wer.loop.local import World
@@ -169,6 +170,13 @@ async def stored_data_is_enough(audited: Audited) -> None:
             trajectory=from_json(to_json(case.trajectory), Trajectory),
             evidence=from_json(to_json(case.evidence), Evidence),
         )
+        with watching() as heard:
+            audited.judge(again)
+        if heard:
+            raise Fault(
+                f"judging {case.named} {'; '.join(dict.fromkeys(heard))}",
+                "A verifier judges what it is given: it writes nothing, and asks nobody.",
+            )
         if audited.judge(again) != audited.judge(case):
             raise Fault(
                 f"{case.named} is judged {audited.judge(again)} once it was stored and read",

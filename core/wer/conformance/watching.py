@@ -15,7 +15,8 @@ from typing import Any
 from wer.paths import cache_dir
 from wer_sandbox.probe import attempt
 
-_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+_heard: ContextVar[tuple[str, list[str]] | None] = ContextVar("heard", default=None)
+"""The folder in which anything may be done, and what is done elsewhere."""
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def watching() -> Iterator[list[str]]:
     """
     _listen()
     heard: list[str] = []
-    token = _heard.set(heard)
+    token = _heard.set((str(cache_dir()), heard))
     try:
         yield heard
     finally:
@@ -37,12 +38,12 @@ def watching() -> Iterator[list[str]]:
 @cache
 def _listen() -> None:
     """An audit hook stays for the life of the process, so there is only one."""
-    here = str(cache_dir())
 
     def hear(event: str, arguments: tuple[Any, ...]) -> None:
-        heard = _heard.get()
-        if heard is None:
+        listening = _heard.get()
+        if listening is None:
             return
+        here, heard = listening
         tried = attempt(event, arguments)
         if tried and not str(next(iter(arguments), "")).startswith(here):
             heard.append(tried)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Real
+from types import FrameType
 from typing import Any
 
 from attrs import frozen
 
 from wer.errors import VerifierError
 from wer.records import Evidence, Json, JsonObject, Task, ToolCall, Trajectory, Verdict
+
+PATIENCE_S = 60.0
+"""Seconds that a check may take: it compares stored data."""
 
 
 @frozen(kw_only=True)
@@ -66,7 +73,8 @@ class CheckVerifier:
         """Ask the check; it gets copies, so that it can't change what is stored.
 
         Raises:
-            VerifierError: It raised, or answered with something else; the task is named.
+            VerifierError: It raised, gave no answer in `PATIENCE_S`, or answered with something else;
+                the task is named.
         """
         if not evidence.turns:
             return Verdict(score=0.0, passed=False, diagnostics=("the episode ended before its first turn",))
@@ -81,13 +89,37 @@ class CheckVerifier:
         calls = tuple(call for step in trajectory.steps for call in step.calls)
         end = Ending(state=copy.deepcopy(last.state), text=last.said, calls=copy.deepcopy(calls))
         try:
-            answer = self.check(case, end)
-        except Exception as error:
+            with _patience():
+                answer = self.check(case, end)
+        except (Exception, SystemExit, TooSlow) as error:
             raise VerifierError(
                 f"the check raised {type(error).__name__} on task {case.id!r}: {error}. Mend it: "
                 "whatever an agent leaves behind, a check must answer."
             ) from error
         return verdict(answer, case.id)
+
+
+class TooSlow(BaseException):
+    """A check gave no answer in time. Not an `Exception`, which a check may swallow."""
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Interrupt a check that hangs. Only the main thread can be interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        raise TooSlow(f"no answer within {PATIENCE_S:g} s")
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def verdict(answer: Any, task_id: str) -> Verdict:

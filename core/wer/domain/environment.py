@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from attrs import evolve, field, frozen, validators
+from attrs import Attribute, evolve, field, frozen, validators
 
 from wer.contracts import Episode, Roles, Session, Verifier
 from wer.domain import sources
 from wer.domain.checking import Check, CheckVerifier
+from wer.domain.rows import Rows
 from wer.domain.schemas import tool_specs
 from wer.domain.session import ScriptedSession, StateWorld
-from wer.domain.tasks import Row, read_tasks, with_splits
-from wer.errors import ConfigError, TaskError
+from wer.domain.tasks import Row
+from wer.errors import DomainError
 from wer.records import Json, SandboxSpec, Split, Task, ToolCall, ToolSpec, content_hash
 from wer.sandboxing.recipe import source
 from wer_sandbox.state import VARIABLE
+
+_PIN = re.compile(r"[^\s=<>~!;*]+==[^\s=*]+")
 
 
 @frozen(kw_only=True)
@@ -33,7 +37,31 @@ class DomainOptions:
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
     """A list is taken too."""
+    if isinstance(values, str):
+        raise DomainError(
+            f"a Domain takes lists of packages and requirements, got {values!r}. Write [{values!r}]."
+        )
     return tuple(values)
+
+
+def _a_class(_: object, attribute: Attribute[type], value: object) -> None:
+    if not isinstance(value, type):
+        raise DomainError(
+            f"a Domain is made of a class, got {value!r}. Name the class, and make no instance of it."
+        )
+
+
+def _a_path(_: object, attribute: Attribute[str | Path], value: object) -> None:
+    if not isinstance(value, (str, Path)):
+        raise DomainError(
+            f"the tasks of a Domain are a file, got {value!r:.80}. Write them to a tasks.jsonl."
+        )
+
+
+def _pinned(_: object, attribute: Attribute[Sequence[str]], pins: Sequence[str]) -> None:
+    for pin in pins:
+        if not _PIN.fullmatch(pin):
+            raise DomainError(f"the requirement {pin!r} of a Domain is no exact pin. Write name==version.")
 
 
 @frozen(slots=False, eq=False)
@@ -54,13 +82,13 @@ class Domain:
         memory_bytes: Of one episode.
     """
 
-    state: type
-    tasks_file: str | Path = field(alias="tasks")
+    state: type = field(validator=_a_class)
+    tasks_file: str | Path = field(alias="tasks", validator=_a_path)
     check: Check = field(kw_only=True, validator=validators.is_callable())
     name: str = field(default="", kw_only=True)
     context: str = field(default="", kw_only=True)
     packages: Sequence[str] = field(default=(), kw_only=True, converter=_texts)
-    requirements: Sequence[str] = field(default=(), kw_only=True, converter=_texts)
+    requirements: Sequence[str] = field(default=(), kw_only=True, converter=_texts, validator=_pinned)
     steps_per_turn: int = field(default=30, kw_only=True, validator=validators.ge(1))
     memory_bytes: int = field(default=512 << 20, kw_only=True, validator=validators.ge(1 << 20))
     _options: DomainOptions = field(default=DomainOptions(), kw_only=True)
@@ -87,16 +115,15 @@ class Domain:
     @property
     def identity(self) -> Mapping[str, str]:
         """See `wer.contracts.Identified`."""
-        rows = [[row.id, row.state, row.turns, row.expect, row.domain, row.split] for row in self._rows]
         return {
             "class": self._code,
-            "tasks": content_hash([rows, self.context]),
+            "tasks": content_hash([self._rows.content, self.context]),
             "check": sources.digest_of(self.check),
         }
 
     def domains(self) -> Sequence[str]:
         """Those that the tasks name, in the order of the file; a task without one is of the environment's name."""
-        return tuple(dict.fromkeys(row.domain for row in self._rows))
+        return self._rows.domains()
 
     def verifier(self) -> str:
         """Its own check."""
@@ -104,10 +131,7 @@ class Domain:
 
     def tasks(self, domain: str, split: Split) -> Sequence[Task]:
         """The tasks of a domain, in the order of the file."""
-        if domain not in self.domains():
-            known = ", ".join(self.domains())
-            raise ConfigError(f"{self.name} has no domain {domain!r}. Choose among {known}.")
-        return [self._task(row, split) for row in self._rows if (row.domain, row.split) == (domain, split)]
+        return [self._task(row, split) for row in self._rows.of(domain, split)]
 
     def sandbox(self, domain: str) -> SandboxSpec:
         """One sandbox with the class, for all domains."""
@@ -132,16 +156,11 @@ class Domain:
 
     async def expect(self, task: Task, episode: Episode) -> Json:
         """What the task's line expects."""
-        return self._row(task).expect
+        return self._rows.named(task).expect
 
     def reference(self, task: Task) -> Sequence[Sequence[ToolCall]] | None:
         """The calls of the task's line, if it has any; see `wer.contracts.Referenced`."""
-        written = self._row(task).reference
-        if written is None:
-            return None
-        return tuple(
-            tuple(ToolCall(name=call.name, arguments=call.arguments) for call in turn) for turn in written
-        )
+        return self._rows.reference(task)
 
     @cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -158,15 +177,8 @@ class Domain:
         return content_hash([sources.digest(*paths), self.requirements, self._source.name])
 
     @cached_property
-    def _rows(self) -> tuple[Row, ...]:
-        read = read_tasks(self._source.file.parent / self.tasks_file)
-        named = [evolve(row, domain=row.domain or self.name) for row in read]
-        by_domain = {
-            domain: with_splits([row for row in named if row.domain == domain], seed=self._options.seed)
-            for domain in dict.fromkeys(row.domain for row in named)
-        }
-        drawn = {row.id: row for rows in by_domain.values() for row in rows}
-        return tuple(drawn[row.id] for row in named)
+    def _rows(self) -> Rows:
+        return Rows.read(self._source.file.parent / self.tasks_file, self.name, seed=self._options.seed)
 
     def _task(self, row: Row, split: Split) -> Task:
         return Task(
@@ -179,9 +191,3 @@ class Domain:
             context=self.context,
             setup={"state": row.state, "code": self._code, "steps_per_turn": self.steps_per_turn},
         )
-
-    def _row(self, task: Task) -> Row:
-        for row in self._rows:
-            if f"{self.name}/{row.id}" == task.id:
-                return row
-        raise TaskError(f"{self.name} has no task {task.id!r}. Its ids are those of {self.tasks_file}.")

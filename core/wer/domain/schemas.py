@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import typing
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from wer_sandbox.state import tools
 
 _SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
 _KNOWN = "str, int, float, bool, list[...], dict[str, ...], Literal, Enum, TypedDict, and unions of these with None"
+_NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 _SECTION = re.compile(r"^(Args|Arguments|Returns?|Raises|Yields|Examples?|Notes?):\s*$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\*{0,2}\w+)(?:\s*\([^)]*\))?:\s*(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 
@@ -41,14 +43,14 @@ def _tool(full: str, name: str, method: Callable[..., Any]) -> ToolSpec:
             f"{full} has no docstring, and agents need to know what it does. Write one; or begin the name with "
             "an underscore, if it is no tool."
         )
-    if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
+    if any(is_one(method) for is_one in _NOT_PLAIN):
         raise DomainError(f"{full} is asynchronous or a generator. Make it a plain method that returns.")
     summary, described = read_docstring(text)
     try:
         hints = typing.get_type_hints(method)
-    except NameError as error:
+    except (NameError, SyntaxError, TypeError, AttributeError) as error:
         raise DomainError(
-            f"the annotations of {full} can't be read: {error}. Import that name in the module itself."
+            f"the annotations of {full} can't be read: {error}. Import what they name in the module itself."
         ) from error
     _, *parameters = inspect.signature(method).parameters.values()
     properties = {
@@ -73,6 +75,10 @@ def _parameter(
     if parameter.default is not parameter.empty and parameter.default is not None:
         default = parameter.default
         found["default"] = default.value if isinstance(default, Enum) else default
+        try:
+            json.dumps(found, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise DomainError(f"the default of {full} is no JSON: {error}. None is always one.") from error
     return found
 
 

@@ -64,11 +64,13 @@ def digest(*paths: Path) -> str:
 
 
 def digest_of(function: Callable[..., Any]) -> str:
-    """Hash the module that a function is written in; in a notebook, the function alone."""
+    """Hash the module that a function is written in, and what it imports from beside it; in a notebook, the
+    function alone.
+    """
     module = sys.modules.get(getattr(function, "__module__", ""))
     file = getattr(module, "__file__", None)
     if file is not None:
-        return digest(Path(file))
+        return digest(*_neighbours(Path(file)))
     try:
         return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:16]
     except (OSError, TypeError) as error:

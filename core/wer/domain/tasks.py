@@ -50,6 +50,8 @@ class _Written:
     query: str = ""
     turns: tuple[str, ...] = ()
     state: Mapping[str, Json] = field(factory=dict)
+    expect: Json = None
+    reference: Json = None
     domain: str = ""
     split: str = ""
 
@@ -61,7 +63,7 @@ def read_tasks(path: Path) -> tuple[Row, ...]:
         TaskError: It can't be read, has no task, or has faulty ones, each with its line number.
     """
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
+        lines = path.read_text("utf-8-sig").split("\n")
     except (OSError, ValueError) as error:
         raise TaskError(
             f"cannot read the tasks: {error}. Expected a UTF-8 file with a JSON object a line."
@@ -104,25 +106,28 @@ def with_splits(rows: Sequence[Row], *, seed: int) -> tuple[Row, ...]:
 def _row(line: str) -> Row:
     try:
         table: Any = json.loads(line, parse_constant=_no_constant)
+        json.dumps(table, allow_nan=False, ensure_ascii=False).encode()  # 1e999, and half of an emoji
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"not JSON: {error}") from None
     if not isinstance(table, dict):
         raise ConfigError("not a JSON object; expected {...} with at least id and query")
-    rest = {key: value for key, value in table.items() if key not in ("expect", "reference")}
-    written = structure(_Written, rest, where="")
+    written = structure(_Written, table, where="")
     turns = written.turns or (written.query,)
     if bool(written.query) == bool(written.turns) or not all(turn.strip() for turn in turns):
         raise ConfigError("expected either query, what the user says, or turns, a list of it; not empty")
     if not written.id.strip():
         raise ConfigError("the id is empty")
+    for name, word in (("id", written.id), ("domain", written.domain)):
+        if word != word.strip() or not word.isprintable():
+            raise ConfigError(f"{name} is {word!r}; expected printable characters, and no space around them")
     if written.split not in ("", "train", "test"):
         raise ConfigError(f"split is {written.split!r}; expected train or test, or leave it out")
     return Row(
         id=written.id,
         turns=turns,
         state=written.state,
-        expect=table.get("expect"),
-        reference=_reference(table["reference"], turns) if table.get("reference") is not None else None,
+        expect=written.expect,
+        reference=None if written.reference is None else _reference(written.reference, turns),
         domain=written.domain,
         split=written.split or None,  # type: ignore[arg-type]
     )

@@ -25,7 +25,7 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
     demand_weights(config.writer or config.executor, plugins.models.names())
     for name in set(config.environment) - set(map(plugins.environments.called, config.env)):
         plugins.environments.check(name)
-    for name in config.optimizer:
+    for name in set(config.optimizer) - set(plugins.policies.names()):
         plugins.optimizers.check(name)
     _check_prices(config, plugins)
     if config.sandbox != "auto":

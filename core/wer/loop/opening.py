@@ -107,6 +107,9 @@ class Run:
             reference=self.reference,
             try_script=self.scheduler.world.try_script,
             notes=StoredNotes(store=self.store, optimizer=self.staged(config.backend)),
+            open_policy=lambda name: self.plugins.policies.make(
+                name, evolve(setup, options=config.optimizer.get(name, {}))
+            ),
         )
         return self.plugins.optimizers.make(config.backend, setup)
 

@@ -146,7 +146,11 @@ async def _consolidate_all(run: Run, optimizer: Consolidating, start: Start) -> 
         found = [next(scanned) for _ in sources]
         states = [RefinementState(task=each.task, skill=each.skill, evidence=each.rollouts) for each in found]
         run.display.stage(f"consolidating {name}", 0, unit="calls")
-        written[name] = await optimizer.consolidate(states, derive_seed(run.config.seed, "consolidate", name))
+        skill = await optimizer.consolidate(states, derive_seed(run.config.seed, "consolidate", name))
+        refusal = run.screen.refusal(skill, [each.task for each in found])
+        if refusal:
+            run.display.say(f"{name}: the consolidated skill {refusal}; the skill in force stands in")
+        written[name] = bases[name] if refusal else skill
     return written
 
 

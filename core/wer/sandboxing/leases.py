@@ -74,7 +74,9 @@ class LeasedEpisode:
         except TimeoutError:
             self._end()
             death = await self._autopsy()
-            raise self._fail("hung", f"{method!r} gave no answer in {timeout_s:g} s", death.words) from None
+            raise self._fail(
+                "hung", f"{_called(method, params)} gave no answer in {timeout_s:g} s", death.words
+            ) from None
         except EOFError:
             self._end()
             death = await self._autopsy()
@@ -121,3 +123,8 @@ class LeasedEpisode:
             self._closed = True
             self._kill()
             self._connection.hang_up()
+
+
+def _called(method: str, params: JsonObject) -> str:
+    """What was asked, with the tool where one is named."""
+    return f"{method!r} of {params['name']!r}" if "name" in params else repr(method)

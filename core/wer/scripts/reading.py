@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import typing
 import warnings
@@ -76,6 +77,12 @@ def read_script(path: str, source: str) -> Script:
     tool = ToolSpec(
         name=PREFIX + named[1], description=summary, parameters=_parameters(path, function, described)
     )
+    try:
+        json.dumps([tool.description, tool.parameters], allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError) as error:
+        raise SkillError(
+            f"{path}: a docstring, default or Literal of {function.name} has no place in JSON: {error}."
+        ) from None
     return Script(name=named[1], function=function.name, source=source, tool=tool)
 
 
@@ -141,8 +148,8 @@ def _property(
         raise SkillError(f"{full} has no annotation. Give one, such as str or list[int].")
     try:
         found = dict(schema(_hint(arg.annotation), full))
-    except (DomainError, TypeError) as error:
-        raise SkillError(str(error)) from None
+    except (DomainError, TypeError, RecursionError) as error:
+        raise SkillError(f"{full}: {error}") from None
     if arg.arg in described:
         found["description"] = described[arg.arg]
     return found
@@ -171,7 +178,7 @@ def _hint(node: ast.expr) -> Any:
 def _parametrised(name: str, inside: list[ast.expr], node: ast.expr) -> Any:
     if name == "Literal" and all(isinstance(each, ast.Constant) for each in inside):
         return typing.Literal[tuple(each.value for each in inside)]  # type: ignore[attr-defined]
-    if name == "Optional":
+    if name == "Optional" and len(inside) == 1:
         return typing.Optional[_hint(inside[0])]  # noqa: UP045 - made here
     if name == "Union":
         return typing.Union[tuple(map(_hint, inside))]  # noqa: UP007

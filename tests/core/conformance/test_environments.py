@@ -9,6 +9,7 @@ from support import till
 from wer import plugins
 from wer.conformance import KINDS, Settings
 from wer.conformance.checks import run_checks
+from wer.conformance.watching import watching
 
 SETTINGS = Settings(sandbox="process", tasks=2)
 
@@ -84,6 +85,12 @@ async def test_state_that_leaks_between_episodes_is_found(environment):
     assert any("session object that `open` returns" in finding.remedy for finding in leaks)
 
 
+async def test_a_tool_that_no_reference_calls_is_tried_too():
+    finding = await failed(till.Secretive, "reaches outside its sandbox")
+
+    assert "in call note: opened '/tmp/wer-till-book.txt' for writing" in finding.detail
+
+
 async def test_a_file_that_is_written_on_the_host_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(till.OnTheHost, "book", tmp_path / "book.txt")
 
@@ -112,3 +119,12 @@ async def test_an_environment_that_cannot_be_made_is_told_once():
 
     assert [finding.status for finding in listed.values()].count("failed") == 1
     assert "RuntimeError: no data" in listed["it can be made"].detail
+
+
+def test_the_cache_is_where_it_is_now_and_not_where_it_was_when_somebody_first_watched(tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        monkeypatch.setenv("WER_CACHE", str(tmp_path / name))
+        with watching() as heard:
+            (tmp_path / name / "kept").mkdir()
+
+        assert heard == []

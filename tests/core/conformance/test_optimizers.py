@@ -45,6 +45,7 @@ class Plain:
         return parse_candidate(reply.text, state=state, index=index, usage=reply.usage)
 
     def save(self, folder):
+        folder.mkdir(parents=True)
         (folder / "phases").write_text(str(self.phases))
 
     def load(self, folder):

@@ -47,6 +47,12 @@ async def test_a_verifier_that_tells_right_from_wrong_passes_and_says_what_it_sa
         (till.Flaky, "the same again", "with the same data", "no clock, no random numbers"),
         (till.Counting, "the same again", "with the same data", "no state of its own"),
         (
+            till.Writing,
+            "needs stored data alone",
+            "opened '/no-such-folder/verdicts' for writing",
+            "writes nothing",
+        ),
+        (
             till.NotANumber,
             "the reference passes",
             "score must lie in 0..1, got nan",

@@ -1,7 +1,11 @@
 import math
+import sys
+import time
+from contextlib import suppress
 
 import pytest
 
+from wer.domain import checking
 from wer.domain.checking import CheckVerifier
 from wer.errors import VerifierError
 from wer.records import End, Evidence, Step, Task, ToolCall, Trajectory, TurnEvidence, Verdict
@@ -79,3 +83,21 @@ def test_an_episode_that_ended_before_its_first_turn_fails_unasked():
     verdict = judged(lambda task, end: True, Evidence(turns=(), end=End(by="agent")))
 
     assert not verdict.passed
+
+
+def test_a_check_that_leaves_the_program_is_an_error_that_names_the_task():
+    with pytest.raises(VerifierError, match=r"raised SystemExit on task 'a/b': 3"):
+        judged(lambda task, end: sys.exit(3))
+
+
+def test_a_check_that_hangs_is_interrupted_and_an_error_that_names_the_task(monkeypatch):
+    monkeypatch.setattr(checking, "PATIENCE_S", 0.05)
+
+    with pytest.raises(VerifierError, match=r"TooSlow on task 'a/b': no answer within 0\.05 s"):
+        judged(_hang)
+
+
+def _hang(task, end):
+    while True:
+        with suppress(Exception):
+            time.sleep(3600)

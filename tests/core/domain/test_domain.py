@@ -204,6 +204,30 @@ def test_its_identity_follows_what_the_code_says_and_not_how_it_is_laid_out(writ
     assert plugins.load().environments.make(reference, {}).identity == before
 
 
+def test_its_identity_follows_a_neighbour_that_its_check_imports(write, tmp_path):
+    (tmp_path / "wer_test_rules.py").write_text("LIMIT = 1\n")
+    reference = write(COUNTING, head="import wer_test_rules")
+    before = plugins.load().environments.make(reference, {}).identity
+
+    (tmp_path / "wer_test_rules.py").write_text("LIMIT = 2\n")
+
+    assert plugins.load().environments.make(reference, {}).identity["check"] != before["check"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"state": object()}, "is made of a class, got <object.*make no instance"),
+        ({"tasks": [{}]}, r"the tasks of a Domain are a file, got \[\{\}\]"),
+        ({"requirements": "anyascii==0.3.3"}, r"takes lists .*Write \['anyascii==0.3.3'\]"),
+        ({"requirements": ["anyascii>=0.3"]}, r"'anyascii>=0.3' of a Domain is no exact pin\. Write name=="),
+    ],
+)
+def test_a_domain_of_the_wrong_things_says_what_it_takes(given, message):
+    with pytest.raises(DomainError, match=message):
+        Domain(**{"state": wer.State, "tasks": "tasks.jsonl", "check": print, **given})
+
+
 def test_its_identity_follows_the_tasks(write):
     before = plugins.load().environments.make(write(COUNTING), {}).identity
     after = (
@@ -243,10 +267,15 @@ def test_a_name_that_leads_nowhere_says_what_is_wrong_with_it(write, name, messa
         check_names_of(config(name.format(file=file)))
 
 
-def test_a_file_that_cannot_be_imported_says_why(write):
-    reference = write(COUNTING, head="import no_such_library")
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("import no_such_library", "ModuleNotFoundError: .*no_such_library"),
+        ("raise SystemExit(4)", "SystemExit: 4"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_says_why(write, head, why):
+    reference = write(COUNTING, head=head)
 
-    with pytest.raises(
-        ConfigError, match=r"world\.py can't be imported: ModuleNotFoundError: .*no_such_library"
-    ):
+    with pytest.raises(ConfigError, match=rf"world\.py can't be imported: {why}"):
         check_names_of(config(reference))

@@ -156,6 +156,22 @@ class Waiting(State):
         """Act."""
 
 
+class Yielding(State):
+    async def act(self):
+        """Act."""
+        yield 1
+
+
+class Unfinished(State):
+    def act(self, x: "int |"):  # noqa: F722
+        """Act."""
+
+
+class Unwritable(State):
+    def act(self, x: float = float("inf")):
+        """Act."""
+
+
 class Unknown(State):
     def act(self, x: NoSuchName):  # noqa: F821
         """Act."""
@@ -172,6 +188,9 @@ class Unknown(State):
         (Odd, r"Odd\.act\(x\) is annotated <class 'complex'>, which is no JSON\. Use str"),
         (Starred, r"Starred\.act\(xs\) is not passed by name"),
         (Waiting, r"Waiting\.act is asynchronous"),
+        (Yielding, r"Yielding\.act is asynchronous"),
+        (Unfinished, r"annotations of Unfinished\.act can't be read"),
+        (Unwritable, r"the default of Unwritable\.act\(x\) is no JSON"),
         (Unknown, r"annotations of Unknown\.act can't be read.*NoSuchName"),
         (State, r"State has no public method"),
     ],

@@ -57,6 +57,11 @@ def test_doing_nothing_can_be_the_reference_and_no_reference_is_none(file):
     ("line", "message"),
     [
         ("{nope", "not JSON"),
+        ('{"id": "b", "query": "Go.", "expect": 1e999}', "not JSON"),
+        ('{"id": "b", "query": "\\ud83d"}', "not JSON"),
+        ({"id": "b\nc", "query": "Go."}, r"id is 'b\\nc'; expected printable"),
+        ({"id": "b", "query": "Go.", "domain": " d"}, "domain is ' d'; expected printable"),
+        ({"id": "b", "query": "Go.", "expects": 1}, "did you mean 'expect'"),
         ("[1]", "not a JSON object"),
         ('{"id": "b", "query": "x", "state": {"y": NaN}}', "NaN is not JSON"),
         ({"id": "b"}, "expected either query"),
@@ -108,3 +113,11 @@ def test_a_split_that_is_written_stays(file):
     rows = read_tasks(file(*({"id": f"t{i}", "query": "Go.", "split": "train"} for i in range(3))))
 
     assert [row.split for row in with_splits(rows, seed=0)] == ["train"] * 3
+
+
+def test_only_a_line_feed_ends_a_line(file):
+    [first, second] = read_tasks(
+        file('{"id": "a", "query": "one\u2028two\x85three"}\r', '{"id": "b", "query": "Go."}\r')
+    )
+
+    assert (first.turns, second.id) == (("one\u2028two\x85three",), "b")

@@ -1,6 +1,7 @@
 """The server's side, in process: what a sandbox does with a class, a call and a state."""
 
 import dataclasses
+from collections.abc import Mapping
 from enum import Enum
 from typing import Literal, TypedDict
 
@@ -23,6 +24,22 @@ class Line:
     sku: str
 
 
+class Hungry(Mapping):
+    def __getitem__(self, key):
+        raise KeyError(key)
+
+    def __iter__(self):
+        raise MemoryError
+
+    def __len__(self):
+        return 1
+
+
+class Dumb(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
 class Desk(State):
     def __init__(self, start: int = 0):
         self.count = start
@@ -43,7 +60,13 @@ class Desk(State):
 
     def fail(self, how: str) -> None:
         """Fail."""
-        raise {"value": ValueError("no such order"), "key": KeyError("k"), "exit": SystemExit(3)}[how]
+        raise {
+            "value": ValueError("no such order"),
+            "key": KeyError("k"),
+            "exit": SystemExit(3),
+            "dumb": Dumb(),
+            "base": BaseException("b"),
+        }[how]
 
     def spoil(self) -> None:
         """Put something into the state that is no JSON."""
@@ -57,6 +80,14 @@ class Desk(State):
         """Make the state endless."""
         self.count = []
         self.count.append(self.count)
+
+    def exhaust(self) -> None:
+        """Make a state that takes more memory than there is."""
+        self.count = Hungry()
+
+    def power(self) -> None:
+        """Make a number that JSON can't hold."""
+        self.count = 10**6000
 
     def loop(self) -> None:
         """Never end."""
@@ -99,8 +130,16 @@ def test_arguments_that_fit_are_taken(desk, name, arguments, text):
 @pytest.mark.parametrize(
     ("name", "arguments", "text"),
     [
-        ("nope", {}, "there is no tool 'nope' (tools: add, pick, fail, spoil, grow, sink, loop)"),
-        ("_hidden", {}, "there is no tool '_hidden' (tools: add, pick, fail, spoil, grow, sink, loop)"),
+        (
+            "nope",
+            {},
+            "there is no tool 'nope' (tools: add, pick, fail, spoil, grow, sink, exhaust, power, loop)",
+        ),
+        (
+            "_hidden",
+            {},
+            "there is no tool '_hidden' (tools: add, pick, fail, spoil, grow, sink, exhaust, power, loop)",
+        ),
         ("add", {}, "the argument 'n' is missing"),
         ("add", {"n": 1, "self": 2}, "no argument 'self' (there are: n, size, times)"),
         ("add", {"n": "1"}, 'n must be an integer, got "1"'),
@@ -114,6 +153,8 @@ def test_arguments_that_fit_are_taken(desk, name, arguments, text):
         ("fail", {"how": "value"}, "no such order"),
         ("fail", {"how": "key"}, "KeyError: 'k'"),
         ("fail", {"how": "exit"}, "3"),
+        ("fail", {"how": "dumb"}, "Dumb"),
+        ("fail", {"how": "base"}, "b"),
         pytest.param("loop", {}, "the call took more than 2 seconds", marks=pytest.mark.slow),
     ],
 )
@@ -127,11 +168,25 @@ def test_a_state_that_is_no_json_is_told_with_its_place(desk):
     assert desk.export() == {"problem": "TypeError: state.count is of type object, which is no JSON"}
 
 
-@pytest.mark.parametrize("tool", ["grow", "sink"])
+@pytest.mark.parametrize("tool", ["grow", "sink", "exhaust"])
 def test_a_state_that_an_agent_made_too_large_equals_no_other(desk, tool):
     desk.call(tool, {})
 
     assert list(desk.export()["state"]) == ["$too_large"]
+
+
+def test_a_number_that_no_json_can_hold_equals_no_other(desk):
+    desk.call("power", {})
+
+    assert desk.export()["state"]["count"] == {"$int": "19932 bits"}
+
+
+def test_a_class_that_leaves_the_program_when_it_is_made_is_told():
+    class Leaving(State):
+        def __init__(self):
+            raise SystemExit(2)
+
+    assert World(Leaving).reset({})["problem"] == "Leaving(**state) raised SystemExit: 2"
 
 
 def test_a_class_that_cannot_be_made_of_the_state_is_told():

@@ -76,6 +76,12 @@ def test_nothing_of_a_script_runs_when_it_is_read(tmp_path):
         ("scripts/go.py", 'def a(b: bytes) -> int:\n    "x"', "bytes has no JSON schema"),
         ("scripts/go.py", 'def a(b: dict[int, str]) -> int:\n    "x"', "which is no JSON"),
         ("scripts/go.py", 'def a(*b: int) -> int:\n    "x"', "not named"),
+        ("scripts/go.py", 'def a(b: float = 1e999) -> int:\n    "x"', "no place in JSON"),
+        ("scripts/go.py", f'def a(b: int = 0x{"f" * 5000}) -> int:\n    "x"', "no place in JSON"),
+        ("scripts/go.py", 'def a(b: Literal[b"c"]) -> int:\n    "x"', "no place in JSON"),
+        ("scripts/go.py", 'def a() -> int:\n    "\\ud800"', "no place in JSON"),
+        ("scripts/go.py", 'def a(b: Optional[()]) -> int:\n    "x"', "no JSON schema"),
+        ("scripts/go.py", f'def a(b: {"int | " * 1500}int) -> int:\n    "x"', r"a\(b\): maximum recursion"),
         ("scripts/go.py", "#" * 30_000, "at most 20000"),
     ],
 )

@@ -42,6 +42,13 @@ class Writing(Till):
         return super().add(amount)
 
 
+class Noting(Till):
+    """Has a tool more, which keeps a book in a file."""
+
+    def call(self, name, arguments):
+        return Writing().call("add", arguments) if name == "note" else super().call(name, arguments)
+
+
 class Numbered(Till):
     """Shows which of the world's processes it is."""
 
