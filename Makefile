@@ -1,6 +1,6 @@
 # make run      install into .venv, then the whole loop on this machine, no key and no GPU
 # make test     the whole suite
-# make check    what every change must pass, in a minute or two
+# make check    what every change must pass, in about four minutes
 # make fix      repair what tools can repair
 # make openrlhf-cpu   what the tests of the openrlhf backend run: OpenRLHF on a CPU, in a Python of its own
 

@@ -12,6 +12,7 @@ import attrs
 from wer import measures
 from wer.configuration import RunConfig, presets
 from wer_bfcl.environment import BfclOptions
+from wer_gepa.options import Options as GepaOptions
 from wer_grpo.options import GrpoOptions
 from wer_mcp.options import McpOptions
 from wer_openrlhf.options import OpenRlhfOptions
@@ -30,6 +31,7 @@ _PLUGINS = {
     "environment.bfcl": BfclOptions,
     "environment.mcp": McpOptions,
     "environment.tau2": Tau2Options,
+    "optimizer.gepa": GepaOptions,
     "optimizer.grpo": GrpoOptions,
     "optimizer.openrlhf": OpenRlhfOptions,
     "optimizer.skill_r1": SkillR1Options,

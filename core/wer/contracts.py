@@ -605,6 +605,28 @@ class Consolidating(Protocol):
 
 
 @runtime_checkable
+class Searching(Protocol):
+    """An optimizer that searches for a domain's skill with rollouts of its own, so that none is merged from many."""
+
+    async def search(
+        self, states: Sequence[RefinementState], evaluate: Evaluate, rollouts: int, seed: int
+    ) -> Skill:
+        """Search from the skill in force on the domain's training tasks.
+
+        `SearchSpent` is its end, not its failure: the best skill so far is the answer.
+
+        Args:
+            states: One a task, all with the same skill in force, with all of its rollouts.
+            rollouts: The most that it may have run, beside those of the states: its share of
+                ``budget.search_rollouts``, or what refinement rounds would have run.
+
+        Returns:
+            The skill in force, where nothing better was found.
+        """
+        ...
+
+
+@runtime_checkable
 class Imitating(Protocol):
     """An optimizer that compares with a task's reference, so that it can begin where no rollout passes."""
 

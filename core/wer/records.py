@@ -290,7 +290,8 @@ class Verdict:
         passed: Decides retention and Pass@1.
         diagnostics: One line a finding, for people. They may quote what the reference reached,
             and a skill must not learn answers: the only writers that see them are critics who
-            are also shown the reference, and whose skills are searched for it.
+            are also shown the reference, and whose skills are searched for it, and methods of
+            others that live on them, under the run's policy on leaks.
     """
 
     score: float = field(validator=_unit)

@@ -79,6 +79,13 @@ class Ledger:
         finally:
             self._search = None
 
+    @property
+    def search_rollouts_left(self) -> int | None:
+        """Rollouts that the search may still begin; None where it has no such cap."""
+        if self._search is None or not self._search.max_rollouts:
+            return None
+        return max(0, self._search.max_rollouts - self._rollouts)
+
     def begin_rollout(self) -> None:
         """Book one rollout before it starts.
 

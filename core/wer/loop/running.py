@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from wer.contracts import Consolidating, Imitating, Optimizer
+from wer.contracts import Consolidating, Imitating, Optimizer, Searching
 from wer.errors import SearchSpent
 from wer.leaks import sentence
 from wer.loop.domains import Domain
@@ -128,30 +128,59 @@ async def begin(run: Run, *optimizers: Optimizer) -> Start:
 
 async def refine_all(run: Run, optimizer: Optimizer, start: Start, label: str) -> Mapping[str, Skill]:
     """Refine every training task's skill and merge each domain's into one, or have a domain's written at once."""
-    if isinstance(optimizer, Consolidating):
+    if isinstance(optimizer, Consolidating | Searching):
         return await _consolidate_all(run, optimizer, start)
     refined = iter(await refine(run, optimizer, start.all, label=label))
     by_domain = {name: tuple(next(refined) for _ in tasks) for name, tasks in start.scanned.items()}
     return await merge_all(run, by_domain, label)
 
 
-async def _consolidate_all(run: Run, optimizer: Consolidating, start: Start) -> Mapping[str, Skill]:
+async def _consolidate_all(
+    run: Run, optimizer: Consolidating | Searching, start: Start
+) -> Mapping[str, Skill]:
     """Roll every domain's seed skill out on all of its training tasks, and have it rewritten from that."""
     bases = await merge_all(run, start.scanned, "seed")
     skills = {task.task.key: bases[name] for name, tasks in start.scanned.items() for task in tasks}
     tasks = [task.task for task in start.all]
     scanned = iter(await scan(run, skills, tasks, label="training tasks, one skill a domain"))
-    written = {}
+    written: dict[str, Skill] = {}
     for name, sources in start.scanned.items():
         found = [next(scanned) for _ in sources]
         states = [RefinementState(task=each.task, skill=each.skill, evidence=each.rollouts) for each in found]
-        run.display.stage(f"consolidating {name}", 0, unit="calls")
-        skill = await optimizer.consolidate(states, derive_seed(run.config.seed, "consolidate", name))
+        seed = derive_seed(run.config.seed, "consolidate", name)
+        if isinstance(optimizer, Searching):
+            skill = await _search_one(
+                run, optimizer, states, name, seed, of=len(start.scanned) - len(written)
+            )
+        else:
+            run.display.stage(f"consolidating {name}", 0, unit="calls")
+            skill = await optimizer.consolidate(states, seed)
         refusal = run.screen.refusal(skill, [each.task for each in found])
         if refusal:
             run.display.say(f"{name}: the consolidated skill {refusal}; the skill in force stands in")
         written[name] = bases[name] if refusal else skill
     return written
+
+
+async def _search_one(
+    run: Run, optimizer: Searching, states: Sequence[RefinementState], name: str, seed: int, *, of: int
+) -> Skill:
+    """Have one domain's skill searched for, with an equal share of what is left for ``of`` domains.
+
+    The share is kept, so that a resumed search is as long as it was.
+    """
+    settings = run.config.refinement
+    left = run.ledger.search_rollouts_left
+    share = len(states) * settings.rounds * settings.k * settings.n if left is None else left // of
+    key = run.staged(f"rollouts of {name}")
+    run.store.put_document("about", key, str(share))
+    share = int(run.store.document("about", key) or share)
+    run.display.stage(f"searching for a skill of {name}", share)
+    evaluate = run.evaluation(run.staged(f"search/{name}"), n=settings.n)
+    try:
+        return await optimizer.search(states, evaluate, share, seed)
+    finally:
+        run.scheduler.reopen()
 
 
 async def merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
