@@ -17,6 +17,7 @@ from gepa.proposer.reflective_mutation.reflection_lm import StatelessReflectionL
 from wer.configuration import structure
 from wer.contracts import Evaluate, OptimizerSetup
 from wer.errors import InfrastructureError, SearchSpent
+from wer.groups import propose_and_evaluate
 from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Reward, Skill, derive_seed
 from wer.together import together
 from wer_gepa.adapter import COMPONENT, Adapter, named, proposed, records, revised
@@ -71,14 +72,9 @@ class Gepa:
         self, states: Sequence[RefinementState], evaluate: Evaluate, folder: Path
     ) -> PhaseOutcome:
         """Reflect on each state alone and evaluate; the search over a domain comes after the phases."""
-        groups = await together(self._group(state, evaluate) for state in states)
-        return PhaseOutcome(experiences=tuple(found for group in groups for found in group))
-
-    async def _group(self, state: RefinementState, evaluate: Evaluate) -> Sequence[Experience]:
-        group = evaluate.recorded(state)
-        if not group:
-            [group] = await self.propose([state], self._setup.k, derive_seed(self._setup.seed, state.id))
-        return await evaluate([(state, candidate) for candidate in group])
+        return await propose_and_evaluate(
+            self.propose, states, evaluate, k=self._setup.k, seed=self._setup.seed
+        )
 
     async def propose(
         self, states: Sequence[RefinementState], k: int, seed: int

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import frozen
 
 from wer.configuration import structure
 from wer.contracts import Evaluate, Model, OptimizerSetup
-from wer.records import Candidate, Experience, PhaseOutcome, RefinementState, Sampling, derive_seed
+from wer.groups import propose_and_evaluate
+from wer.records import Candidate, PhaseOutcome, RefinementState, Sampling, derive_seed
+from wer.together import together
 from wer.writing import parse_candidate, revision_messages, unwritten
 from wer_prompted.lengths import refusals
 
@@ -50,14 +51,9 @@ class Prompted:
         fitting = [state for state in states if state.id not in refused]
         if refused and not fitting:
             raise next(iter(refused.values()))
-        experiences = await _together(self._group(state, evaluate) for state in fitting)
-        return PhaseOutcome(experiences=tuple(found for group in experiences for found in group))
-
-    async def _group(self, state: RefinementState, evaluate: Evaluate) -> Sequence[Experience]:
-        group = evaluate.recorded(state)
-        if not group:
-            group = await self._ask(state, self._setup.k, derive_seed(self._setup.seed, state.id))
-        return await evaluate([(state, candidate) for candidate in group])
+        return await propose_and_evaluate(
+            self.propose, fitting, evaluate, k=self._setup.k, seed=self._setup.seed
+        )
 
     async def propose(
         self, states: Sequence[RefinementState], k: int, seed: int
@@ -71,11 +67,11 @@ class Prompted:
         """
         refused = refusals(states, self._setup)
         fitting = [state for state in states if state.id not in refused]
-        written = iter(await _together(self._ask(state, k, seed) for state in fitting))
+        written = iter(await together(self._ask(state, k, seed) for state in fitting))
         return [unwritten(state, k) if state.id in refused else next(written) for state in states]
 
     async def _ask(self, state: RefinementState, k: int, seed: int) -> Sequence[Candidate]:
-        return await _together(self._write(state, index, seed) for index in range(k))
+        return await together(self._write(state, index, seed) for index in range(k))
 
     async def _write(self, state: RefinementState, index: int, seed: int) -> Candidate:
         sampling = Sampling(
@@ -95,13 +91,3 @@ class Prompted:
 
     async def close(self) -> None:
         """The model belongs to the run."""
-
-
-async def _together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Await all, in order; the first failure cancels the others and is raised as it is."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-    except* Exception as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]

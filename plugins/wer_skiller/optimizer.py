@@ -12,15 +12,16 @@ from pathlib import Path
 from wer.configuration import structure
 from wer.contracts import Evaluate, OptimizerSetup
 from wer.errors import PromptTooLong
+from wer.groups import propose_and_evaluate
 from wer.records import (
     Candidate,
-    Experience,
     PhaseOutcome,
     RefinementState,
     Sampling,
     Skill,
     derive_seed,
 )
+from wer.replies import Replies
 from wer.together import together
 from wer_skiller.actor import actor_system, edits_schema, initial_messages, read_edits, repair_messages
 from wer_skiller.bundle import Bundle, Edit
@@ -29,7 +30,7 @@ from wer_skiller.critic import INFRASTRUCTURE, SCHEMA, Diagnosis, critic_message
 from wer_skiller.memory import Attempt, outcome, recall, remember
 from wer_skiller.options import Options
 from wer_skiller.situation import Situation, situation
-from wer_skiller.talking import Refusal, Talk, Writer
+from wer_skiller.talking import Refusal, Talk
 
 _NOTHING_FAILED = "nothing to mend: every rollout that is shown passed"
 
@@ -47,20 +48,15 @@ class Skiller:
     def __init__(self, setup: OptimizerSetup) -> None:
         self._options = structure(Options, setup.options, where="optimizer.skiller")
         self._setup = setup
-        self._writer = Writer(model=setup.open_model(), setup=setup)
+        self._writer = Replies(who="SKILLER", model=setup.open_model(), setup=setup)
 
     async def run_phase(
         self, states: Sequence[RefinementState], evaluate: Evaluate, folder: Path
     ) -> PhaseOutcome:
         """Propose and evaluate, one state's group as soon as it is written; nothing is learned."""
-        groups = await together(self._group(state, evaluate) for state in states)
-        return PhaseOutcome(experiences=tuple(found for group in groups for found in group))
-
-    async def _group(self, state: RefinementState, evaluate: Evaluate) -> Sequence[Experience]:
-        group = evaluate.recorded(state)
-        if not group:
-            [group] = await self.propose([state], self._setup.k, derive_seed(self._setup.seed, state.id))
-        return await evaluate([(state, candidate) for candidate in group])
+        return await propose_and_evaluate(
+            self.propose, states, evaluate, k=self._setup.k, seed=self._setup.seed
+        )
 
     async def propose(
         self, states: Sequence[RefinementState], k: int, seed: int
@@ -118,7 +114,7 @@ class _Update:
     """One update of one bundle."""
 
     def __init__(
-        self, setup: OptimizerSetup, options: Options, writer: Writer, state: RefinementState, seed: int
+        self, setup: OptimizerSetup, options: Options, writer: Replies, state: RefinementState, seed: int
     ) -> None:
         self._setup = setup
         self._options = options

@@ -5,55 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from attrs import asdict, define, evolve, field, frozen
+from attrs import define, evolve, field
 
-from wer.chat import loads
-from wer.codec import from_json, to_json
-from wer.contracts import Model, OptimizerSetup
-from wer.errors import PromptTooLong
-from wer.records import Json, Message, Reply, Sampling, Usage, content_hash
+from wer.records import Json, Message, Sampling, Usage
+from wer.replies import Replies, json_object
 
 T = TypeVar("T")
 
-_CHARACTERS_A_TOKEN = 4
 _TRIES = 2
 
 
 class Refusal(Exception):
     """An answer that can't be used, and why, for its author to read."""
-
-
-@frozen(kw_only=True)
-class Writer:
-    """The model behind critic and actor, with the run's memory of what it was paid to write."""
-
-    model: Model
-    setup: OptimizerSetup
-
-    async def reply(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Ask, or find the reply of an interrupted run.
-
-        Raises:
-            PromptTooLong: The request would have to be cut.
-            ModelError: The model's own failure.
-        """
-        self._demand_room(messages)
-        said = [[message.role, message.content] for message in messages]
-        key = f"reply {content_hash([dict(self.model.identity), said, asdict(sampling)])}"
-        kept = self.setup.notes.get(key)
-        if kept is None:
-            reply = await self.model.complete(messages, (), sampling)
-            kept = to_json(reply)
-            self.setup.notes.put(key, kept)
-        return from_json(kept, Reply)
-
-    def _demand_room(self, messages: Sequence[Message]) -> None:
-        tokens = sum(len(message.content) for message in messages) // _CHARACTERS_A_TOKEN
-        if tokens > self.setup.max_prompt_tokens:
-            raise PromptTooLong(
-                f"a request of SKILLER has about {tokens} tokens and the limit is {self.setup.max_prompt_tokens}: "
-                "WER never truncates evidence. Raise training.max_prompt_tokens if the writer's context allows it."
-            )
 
 
 @define(kw_only=True)
@@ -64,7 +27,7 @@ class Talk:
         texts: Every answer, verbatim, under the name of who gave it.
     """
 
-    writer: Writer
+    writer: Replies
     texts: list[str] = field(factory=list)
     usage: Usage = field(factory=Usage)
 
@@ -82,7 +45,7 @@ class Talk:
         """
         refusal = Refusal()
         for attempt in range(_TRIES):
-            reply = await self.writer.reply(messages, evolve(sampling, seed=sampling.seed + attempt))
+            reply = await self.writer.ask(messages, evolve(sampling, seed=sampling.seed + attempt))
             self.texts.append(f"# {who}\n{reply.text}")
             self.usage = self.usage + reply.usage
             try:
@@ -104,13 +67,7 @@ def parsed(text: str) -> dict[str, Json]:
     Raises:
         Refusal: It is something else.
     """
-    text = text.strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
     try:
-        found = loads(text)
+        return json_object(text)
     except ValueError as error:
-        raise Refusal(f"the answer is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise Refusal("the answer is not a JSON object")
-    return found
+        raise Refusal(str(error)) from None

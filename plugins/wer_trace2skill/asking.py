@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
-from wer.chat import loads
-from wer.codec import from_json, to_json
-from wer.contracts import Model, OptimizerSetup
 from wer.errors import PromptTooLong
-from wer.records import Json, Message, Reply, Sampling, Usage, content_hash
+from wer.records import Json, Message, Sampling, Usage
+from wer.replies import Replies, json_object
 
 T = TypeVar("T")
-
-_CHARACTERS_A_TOKEN = 4
 
 
 class Refusal(Exception):
@@ -59,10 +55,9 @@ class Settled(Generic[T]):
 
 @frozen(kw_only=True)
 class Writer:
-    """The one model of the whole pipeline, with the run's memory of what it was paid to write."""
+    """The one model of the whole pipeline, asked until its answer can be used."""
 
-    model: Model
-    setup: OptimizerSetup
+    replies: Replies
 
     async def settle(
         self,
@@ -84,7 +79,7 @@ class Writer:
         best: Reading[T] = Reading(value=None)
         for turn in range(turns):
             try:
-                reply = await self._reply(messages, evolve(sampling, seed=sampling.seed + turn))
+                reply = await self.replies.ask(messages, evolve(sampling, seed=sampling.seed + turn))
             except PromptTooLong:
                 if turn == 0:
                     raise
@@ -99,26 +94,6 @@ class Writer:
             messages = (*messages, *_fed_back(reply.text, reading.refused))
         return Settled(reading=best, texts=tuple(texts), usage=usage)
 
-    async def _reply(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Ask, or find the reply of an interrupted run."""
-        self._demand_room(messages)
-        said = [[message.role, message.content] for message in messages]
-        key = f"reply {content_hash([dict(self.model.identity), said, asdict(sampling)])}"
-        kept = self.setup.notes.get(key)
-        if kept is None:
-            kept = to_json(await self.model.complete(messages, (), sampling))
-            self.setup.notes.put(key, kept)
-        return from_json(kept, Reply)
-
-    def _demand_room(self, messages: Sequence[Message]) -> None:
-        tokens = sum(len(message.content) for message in messages) // _CHARACTERS_A_TOKEN
-        if tokens > self.setup.max_prompt_tokens:
-            raise PromptTooLong(
-                f"a request of Trace2Skill has about {tokens} tokens and the limit is "
-                f"{self.setup.max_prompt_tokens}: WER never truncates evidence. Raise training.max_prompt_tokens "
-                "if the writer's context allows it."
-            )
-
 
 def _fed_back(text: str, refused: Sequence[Refusal]) -> tuple[Message, Message]:
     listed = "\n".join(f"- {why}" for why in refused)
@@ -132,15 +107,10 @@ def parsed(text: str, *, skill: str) -> dict[str, Json]:
     Raises:
         Refusal: It is something else, or about another skill.
     """
-    text = text.strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
     try:
-        found = loads(text)
+        found = json_object(text)
     except ValueError as error:
-        raise Refusal("nonsense", f"the answer is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise Refusal("nonsense", "the answer is not a JSON object")
+        raise Refusal("nonsense", str(error)) from None
     if found.get("skill") != skill:
         raise Refusal("another skill", f"'skill' must be {skill!r}, got {found.get('skill')!r}")
     return found

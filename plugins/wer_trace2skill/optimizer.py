@@ -17,9 +17,9 @@ from attrs import evolve, frozen
 from wer.configuration import structure
 from wer.contracts import Evaluate, OptimizerSetup
 from wer.errors import PromptTooLong
+from wer.groups import propose_and_evaluate
 from wer.records import (
     Candidate,
-    Experience,
     JsonObject,
     PhaseOutcome,
     RefinementState,
@@ -29,6 +29,7 @@ from wer.records import (
     content_hash,
     derive_seed,
 )
+from wer.replies import Replies
 from wer.skills import slug
 from wer.together import together
 from wer_trace2skill.analysts import Analysts, Case
@@ -79,7 +80,7 @@ class Trace2Skill:
     def __init__(self, setup: OptimizerSetup) -> None:
         self._options = structure(Options, setup.options, where="optimizer.trace2skill")
         self._setup = setup
-        self._writer = Writer(model=setup.open_model(), setup=setup)
+        self._writer = Writer(replies=Replies(who="Trace2Skill", model=setup.open_model(), setup=setup))
 
     async def consolidate(self, states: Sequence[RefinementState], seed: int) -> Skill:
         """Write a domain's skill; the one in force stays where no valid patch came.
@@ -96,14 +97,9 @@ class Trace2Skill:
         self, states: Sequence[RefinementState], evaluate: Evaluate, folder: Path
     ) -> PhaseOutcome:
         """Propose and evaluate, one state's group as soon as it is written; nothing is learned."""
-        groups = await together(self._group(state, evaluate) for state in states)
-        return PhaseOutcome(experiences=tuple(found for group in groups for found in group))
-
-    async def _group(self, state: RefinementState, evaluate: Evaluate) -> Sequence[Experience]:
-        group = evaluate.recorded(state)
-        if not group:
-            [group] = await self.propose([state], self._setup.k, derive_seed(self._setup.seed, state.id))
-        return await evaluate([(state, candidate) for candidate in group])
+        return await propose_and_evaluate(
+            self.propose, states, evaluate, k=self._setup.k, seed=self._setup.seed
+        )
 
     async def propose(
         self, states: Sequence[RefinementState], k: int, seed: int

@@ -10,9 +10,10 @@ from support.skiller_world import Scribe, diagnosis
 from wer.errors import PromptTooLong
 from wer.plugins import load
 from wer.records import End, Evidence, Message, Rollout, Sampling, Trajectory, Verdict
+from wer.replies import Replies
 from wer_skiller.actor import read_edits
 from wer_skiller.critic import FAILURES, read_diagnosis
-from wer_skiller.talking import Refusal, Talk, Writer
+from wer_skiller.talking import Refusal, Talk
 
 EDIT = {"op": "insert", "path": "SKILL.md", "anchor": "a", "text": "b"}
 ASKED = (Message(role="system", content="You are the critic"), Message(role="user", content="Judge."))
@@ -51,7 +52,7 @@ def test_edits_that_are_none_are_refused(listed, reason):
 
 async def settle(scribe, read, **changes):
     setup = tiny_writer.setup("any", options={}, max_prompt_tokens=1000, **changes)
-    talk = Talk(writer=Writer(model=scribe, setup=setup))
+    talk = Talk(writer=Replies(who="SKILLER", model=scribe, setup=setup))
     return talk, await talk.settle("critic", ASKED, Sampling(), read)
 
 
@@ -89,7 +90,7 @@ async def test_a_request_that_is_too_long_is_refused_and_not_cut():
     setup = tiny_writer.setup("any", options={}, max_prompt_tokens=3)
 
     with pytest.raises(PromptTooLong, match="never truncates"):
-        await Writer(model=Scribe(critic=["x"]), setup=setup).reply(ASKED, Sampling())
+        await Replies(who="SKILLER", model=Scribe(critic=["x"]), setup=setup).ask(ASKED, Sampling())
 
 
 async def test_too_long_is_an_error_of_a_first_state_and_leaves_a_later_one_without_a_skill():
