@@ -12,7 +12,7 @@ from wer.codec import from_json, to_json
 from wer.conformance.checks import Check, Fault, Kind, NotApplicable
 from wer.conformance.rig import Rig, open_rig, pools
 from wer.conformance.watching import held, watching
-from wer.contracts import Session
+from wer.contracts import Environment, Session
 from wer.differences import differences
 from wer.records import Evidence, Json, Task, ToolCall, Turn, content_hash
 
@@ -79,11 +79,11 @@ async def ids_are_stable(rig: Rig) -> None:
         )
 
 
-def _listing(environment: object) -> dict[str, str]:
+def _listing(environment: Environment) -> dict[str, str]:
     listed: dict[str, str] = {}
-    for domain in environment.domains():  # type: ignore[attr-defined]
-        for split in ("train", "test"):
-            listed |= {task.id: task.key for task in environment.tasks(domain, split)}  # type: ignore[attr-defined]
+    for domain in environment.domains():
+        listed |= {task.id: task.key for task in environment.tasks(domain, "train")}
+        listed |= {task.id: task.key for task in environment.tasks(domain, "test")}
     return listed
 
 
