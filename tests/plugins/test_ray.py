@@ -100,11 +100,26 @@ def begun(log):
     return [tuple(line.split(" ", 1)) for line in lines]
 
 
-def kill_once(log, count, kill):
-    """Start a thread that kills something once so many units were begun."""
+def of_node(node, pid):
+    """Whether a process is a worker of a node: a child of its raylet, or a child's."""
+    [raylet] = node.all_processes["raylet"]
+    while pid > 1:
+        if pid == raylet.process.pid:
+            return True
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return False
+
+
+def kill_once(log, due, kill):
+    """Start a thread that kills something once it is due: a count of units begun, or what a function says."""
+    if isinstance(due, int):
+        count, due = due, lambda: len(begun(log)) >= count
 
     def wait():
-        while len(begun(log)) < count:
+        while not due():
             time.sleep(0.02)
         kill()
 
@@ -143,10 +158,14 @@ def test_a_node_killed_half_way_loses_nothing_and_nothing_is_stored_or_announced
     doomed = cluster.add_node(**NODE)
     here = drive(tmp_path / "here", config(runner="local"))
 
-    killer = kill_once(log, 9, lambda: cluster.remove_node(doomed, allow_graceful=False))
-    options = {"log": str(log), "sleep_s": 0.2}
+    def kill():
+        cluster.remove_node(doomed, allow_graceful=False)
+
+    killer = kill_once(log, lambda: any(of_node(doomed, int(pid)) for pid, _ in begun(log)), kill)
+    # Long enough that a unit which has begun is still at work when its node is gone.
+    options = {"log": str(log), "sleep_s": 2.0}
     there = drive(tmp_path / "there", config(executor_options=options, concurrency=6), announced=announced)
-    killer.join()
+    killer.join(timeout=60)
 
     units = [unit for _, unit in begun(log)]
     assert len(units) > len(set(units)), "the node died with nothing to do"
