@@ -75,7 +75,7 @@ class Adapter(GEPAAdapter[RefinementState, Experience, Experience]):
     def evaluate(
         self, batch: list[RefinementState], candidate: dict[str, str], capture_traces: bool = False
     ) -> EvaluationBatch[Experience, Experience]:
-        """Run one candidate on some tasks.
+        """Run one candidate on some tasks. gepa fills up a minibatch by naming a task twice: that is one evaluation.
 
         Raises:
             SearchSpent: They would be more rollouts than the search may have.
@@ -85,14 +85,16 @@ class Adapter(GEPAAdapter[RefinementState, Experience, Experience]):
         pairs = {(text, state.id) for state in batch}
         allowed = (len(self._known | pairs) - self._had) * self._options.trials <= self._rollouts
         index = self._texts.setdefault(text, len(self._texts))
-        proposals = [(state, proposed(state, index, text, self.skill(text))) for state in batch]
+        asked = {state.id: state for state in batch}
+        proposals = [(state, proposed(state, index, text, self.skill(text))) for state in asked.values()]
 
         async def run() -> Sequence[Experience]:
             if not allowed:
                 raise SearchSpent("the domain's share of rollouts is spent")
             return await self._evaluate(proposals, self._options.trials)
 
-        found = list(self._bridge.wait(run))
+        had = dict(zip(asked, self._bridge.wait(run), strict=True))
+        found = [had[state.id] for state in batch]
         self._known |= pairs
         return EvaluationBatch(
             outputs=found,

@@ -136,6 +136,13 @@ def test_a_writer_that_repeats_itself_does_not_search_for_ever(tmp_path):
     assert share(store, "refined") == share(store, "seed")
 
 
+def test_fewer_tasks_than_a_minibatch_holds_are_named_twice_and_run_once(tmp_path):
+    store, mirror = searched(tmp_path / "run", solving, training__train_limit=2)
+
+    assert len(mirror.asked) > 0
+    assert share(store, "refined") >= share(store, "seed")
+
+
 def test_the_search_keeps_to_its_rollouts_and_shares_them_among_the_domains(tmp_path):
     store, _ = searched(
         tmp_path / "run", lambda count: f"```\nSit still, {count}.\n```", budget__search_rollouts=20
