@@ -136,8 +136,8 @@ def test_a_writer_that_repeats_itself_does_not_search_for_ever(tmp_path):
     assert share(store, "refined") == share(store, "seed")
 
 
-def test_fewer_tasks_than_a_minibatch_holds_are_named_twice_and_run_once(tmp_path):
-    store, mirror = searched(tmp_path / "run", solving, training__train_limit=2)
+def test_a_minibatch_that_is_filled_up_names_a_task_twice_and_runs_it_once(tmp_path):
+    store, mirror = searched(tmp_path / "run", solving, optimizer__gepa={"minibatch": 2})
 
     assert len(mirror.asked) > 0
     assert share(store, "refined") >= share(store, "seed")
