@@ -1,6 +1,7 @@
 # make run      install into .venv, then the whole loop on this machine, no key and no GPU
 # make test     the whole suite
 # make check    what every change must pass, in about four minutes
+# make bench    what WER costs, beside its peers: figures.json (docs/benchmarks.md)
 # make fix      repair what tools can repair
 # make openrlhf-cpu   what the tests of the openrlhf backend run: OpenRLHF on a CPU, in a Python of its own
 
@@ -15,7 +16,7 @@ OPENRLHF_VENV ?= .venv-openrlhf
 OPENRLHF_STAMP := $(OPENRLHF_VENV)/.installed
 OPENRLHF_PINS := tests/support/openrlhf_cpu/requirements.txt
 
-.PHONY: venv run test check fix clean openrlhf-cpu
+.PHONY: venv run test check bench fix clean openrlhf-cpu
 venv: $(STAMP)
 
 $(STAMP): pyproject.toml
@@ -49,6 +50,9 @@ check: venv
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -m "not docker and not llm and not slow and not ray and not openrlhf"
+
+bench: venv
+	$(BIN)/python benchmarks/run.py -o figures.json
 
 fix: venv
 	$(BIN)/ruff check --fix

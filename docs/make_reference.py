@@ -11,6 +11,9 @@ import attrs
 
 from wer import measures
 from wer.configuration import RunConfig, presets
+from wer_agents.commands import CommandOptions
+from wer_agents.endpoints import EndpointOptions
+from wer_agents.functions import FunctionOptions
 from wer_bfcl.environment import BfclOptions
 from wer_gepa.options import Options as GepaOptions
 from wer_grpo.options import GrpoOptions
@@ -40,6 +43,7 @@ _PLUGINS = {
     "tracking.tensorboard": TensorBoardOptions,
     "tracking.wandb": WandbOptions,
 }
+_AGENTS = {"a function": FunctionOptions, "a program": CommandOptions, "an endpoint": EndpointOptions}
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
@@ -98,11 +102,15 @@ def _page() -> Iterator[str]:
     for heading, cls in _PLUGINS.items():
         yield f"\n## `[{heading}]`, of a shipped plugin\n"
         yield from _table(cls, f"{heading}.")
+    for kind, cls in _AGENTS.items():
+        yield f"\n## `[executor_options]`, of an agent of your own that is {kind}\n"
+        yield from _table(cls, "executor_options.")
 
 
 def _table(cls: type, prefix: str) -> Iterator[str]:
     attrs.resolve_types(cls)
-    meanings = dict(_ATTRIBUTE.findall(inspect.getdoc(cls) or ""))
+    docs = (inspect.cleandoc(each.__doc__ or "") for each in cls.__mro__ if attrs.has(each))
+    meanings = dict(_ATTRIBUTE.findall("\n\n".join(docs)))
     yield "| key | default | meaning |"
     yield "|---|---|---|"
     for field in attrs.fields(cls):
@@ -122,8 +130,8 @@ def _toml(value: object) -> str:
 
 
 if __name__ == "__main__":
-    from quote import PAGE, requoted
+    import quote
 
-    PAGE.write_text(requoted(PAGE.read_text("utf-8")), "utf-8")
+    quote.main()
     Path(__file__).with_name("reference.md").write_text(reference(), "utf-8")
     Path(__file__).with_name("metrics.md").write_text(metrics(), "utf-8")

@@ -1,4 +1,4 @@
-"""Puts pieces of the sources into ``docs/writing-plugins.md``, so that the page can't drift from them.
+"""Puts pieces of the sources into the pages, so that they can't drift from them.
 
 A line ``<!-- from FILE -->`` or ``<!-- from FILE NAME -->`` stands above a fenced block. The block is
 the whole file, the definition of NAME (``check``, ``HelpDesk.unlock_account``), or, of a file of
@@ -14,7 +14,6 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = Path(__file__).with_name("writing-plugins.md")
 _BLOCK = re.compile(r"(^<!-- from (\S+)(?: (\S+))? -->\n```\w*\n)(.*?)(^```$)", re.DOTALL | re.MULTILINE)
 
 
@@ -52,5 +51,16 @@ def _inside(node: ast.AST, name: str, file: Path) -> ast.AST:
     raise ValueError(f"{file.relative_to(ROOT)} defines no {name!r}")
 
 
+def pages() -> list[Path]:
+    """Name the pages."""
+    return sorted(Path(__file__).parent.rglob("*.md"))
+
+
+def main() -> None:
+    """Quote anew on every page."""
+    for page in pages():
+        page.write_text(requoted(page.read_text("utf-8")), "utf-8")
+
+
 if __name__ == "__main__":
-    PAGE.write_text(requoted(PAGE.read_text("utf-8")), "utf-8")
+    main()

@@ -51,3 +51,9 @@ def test_every_example_configuration_is_accepted(file):
     config = resolve(None, file, (), {})
 
     assert config.env
+
+
+def test_the_readme_quotes_the_example_of_python_as_it_is():
+    script = (_ROOT / "examples" / "own-tools" / "refine.py").read_text("utf-8")
+
+    assert f"```python\n{script}```\n" in (_ROOT / "README.md").read_text("utf-8")

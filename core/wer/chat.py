@@ -7,11 +7,17 @@ was written by a model and is hostile: whatever cannot be decoded is kept as tex
 from __future__ import annotations
 
 import json
+import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wer.errors import ModelUnavailable
 from wer.records import Json, JsonObject, Message, Reply, ToolCall, ToolSpec, Usage
+
+_LONGEST = 1 << 20
+_DEEPEST = 100
+"""Characters and levels of the JSON that is taken from a model: more would break the store or a sandbox."""
 
 
 def to_wire(message: Message) -> dict[str, Json]:
@@ -58,37 +64,60 @@ def reply_from_wire(answer: Json, *, usd: float | None) -> Reply:
         usd: What the call cost, or None when nobody knows.
 
     Raises:
-        ModelUnavailable: It is not a chat completion, or has no choice in it.
+        ModelUnavailable: It is not a chat completion, has no choice in it, or holds nothing at all:
+            no word, no call, and by its own count no token.
     """
     choices = answer.get("choices") if isinstance(answer, Mapping) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
         raise ModelUnavailable(
-            f"the model's server sent something that is not a chat completion: {dumps(answer)[:200]}"
+            f"the model's server sent something that is not a chat completion: {reprlib.repr(answer)[:200]}",
+            kind="no chat completion",
         )
     calls, malformed = _calls(message.get("tool_calls"))
-    return Reply(
+    reply = Reply(
         text=_text(message.get("content")) or _text(message.get("refusal")),
         calls=calls,
         malformed=malformed,
-        finish=str(choice.get("finish_reason") or "stop"),
+        finish=clean(str(choice.get("finish_reason") or "stop")),
         usage=_usage(answer.get("usage"), usd),
     )
+    if not (reply.text or calls or malformed or reply.usage.completion_tokens):
+        raise ModelUnavailable(
+            "the model's server sent an empty reply: no text, no call, not one token. Ask it with curl: a "
+            "model that can't load or a filter in front of it answers so.",
+            kind="empty reply",
+        )
+    return reply
 
 
 def loads(text: str) -> Json:
     """Parse JSON that a model wrote, strictly.
 
     Raises:
-        ValueError: It is not JSON; NaN, infinities and bottomless nesting count as that too.
+        ValueError: It is not JSON; NaN, infinities, a megabyte, and nesting that the store or a
+            sandbox could not carry count as that too.
     """
+    if len(text) > _LONGEST:
+        raise ValueError(f"longer than {_LONGEST} characters")
+    if text.count("[") + text.count("{") > _DEEPEST and _depth(text) > _DEEPEST:
+        raise ValueError("nested too deeply")
     try:
         value = json.loads(text)
         plain = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return value if clean(plain) == plain else json.loads(clean(plain))
+
+
+def _depth(text: str) -> int:
+    """How deep the brackets outside of strings are nested, at the deepest."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[\[{}\]]", re.sub(r'"(?:[^"\\]|\\.)*"', "", text, flags=re.DOTALL)):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def dumps(value: Json) -> str:
@@ -116,23 +145,33 @@ def _calls(wire: Any) -> tuple[tuple[ToolCall, ...], tuple[str, ...]]:
     """Split native calls into those whose arguments are a JSON object, and the raw text of the rest."""
     calls: list[ToolCall] = []
     malformed: list[str] = []
+    room = _LONGEST
     for item in wire if isinstance(wire, list) else []:
         function = item.get("function") if isinstance(item, Mapping) else None
         name = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(name, str):
-            malformed.append(clean(dumps(item)))
+            malformed.append(_shown(item))
             continue
         raw = function.get("arguments")
-        raw = raw if isinstance(raw, str) else dumps(raw if raw is not None else {})
+        raw = raw if isinstance(raw, str) else _shown(raw if raw is not None else {})
+        room -= len(raw)
         try:
-            arguments = loads(clean(raw) or "{}")
+            arguments = loads(clean(raw) or "{}") if room >= 0 else None
         except ValueError:
             arguments = None
         if isinstance(arguments, dict):
-            calls.append(ToolCall(name=clean(name), arguments=arguments, id=str(item.get("id") or "")))
+            calls.append(ToolCall(name=clean(name), arguments=arguments, id=clean(str(item.get("id") or ""))))
         else:
             malformed.append(clean(f"{name} {raw}"))
     return tuple(calls), tuple(malformed)
+
+
+def _shown(value: Json) -> str:
+    """Any JSON as text; what is nested too deeply to be written, in short."""
+    try:
+        return clean(dumps(value))
+    except RecursionError:
+        return clean(reprlib.repr(value))
 
 
 def _usage(wire: Any, usd: float | None) -> Usage:

@@ -13,12 +13,15 @@ import attrs
 import tomli_w
 from attrs import Attribute, field, frozen
 
+from wer import agents
 from wer.errors import ConfigError
 from wer.gpus import assigned
-from wer.records import Json
+from wer.records import EvidenceForm, Json
+from wer.redaction import secrets
 from wer.references import located
-from wer.retention import Kept
+from wer.retention import Kept, Retention
 from wer.reward import RewardRule
+from wer.shown import Shown
 from wer.tables import nearest, structure
 
 Condition: TypeAlias = Literal["none", "seed", "untrained", "refined"]
@@ -27,7 +30,15 @@ LeakPolicy: TypeAlias = Literal["report", "penalise", "refuse"]
 _DEPTH = 32
 _TOO_DEEP = f"has tables or lists more than {_DEPTH} levels deep. Nothing here needs that: flatten it."
 
-__all__ = ["RunConfig", "from_toml", "presets", "resolve", "structure", "to_toml"]
+MAY_CHANGE = ("limits.", "budget.", "prices", "tracking.", "concurrency", "workers", "runner", "ray_address")
+"""Settings, or beginnings of them, that may change in a run that goes on."""
+
+__all__ = ["MAY_CHANGE", "RunConfig", "from_toml", "merged", "presets", "resolve", "structure", "to_toml"]
+
+
+def _probability(_: Any, attribute: Attribute[Any], value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{attribute.name} must lie in 0..1, got {value!r}")
 
 
 def _at_least(minimum: float, reason: str = "") -> Any:
@@ -39,6 +50,13 @@ def _at_least(minimum: float, reason: str = "") -> Any:
             )
 
     return check
+
+
+def _at_most_half(_: Any, attribute: Attribute[Any], value: float) -> None:
+    if not 0 <= value <= 0.5:
+        raise ValueError(
+            f"{attribute.name} must lie in 0..0.5, got {value!r}: most tasks are there to be learnt from"
+        )
 
 
 def _distinct(_: Any, attribute: Attribute[Any], value: Sequence[str]) -> None:
@@ -61,9 +79,14 @@ class TrainingConfig:
         train_limit: The most training tasks a domain; 0 is all.
         temperature: Of the writer, at which it is sampled and trained.
         top_k: Of the writer; 0 is no limit.
-        retention: Which candidates seed the next phase: those with mixed outcomes, as in the
-            paper, or all (an ablation).
+        retention: Which candidates seed the next phase: those with mixed outcomes, the closest to
+            half first, which is the paper's rule at n = 2; ``half``, exactly half alone; or all (ablations).
         evidence: What the writer is shown of a pair: both rollouts, or one kind only (ablations).
+        evidence_form: Whether a pair's rollouts are written down whole (``verbatim``), as in the
+            paper, or from three events before they part (``divergence``), for the writers that ask
+            with `wer.writing.revision_messages`: prompted, grpo and openrlhf.
+        verifier_noise: Probability that the optimizer is shown a verdict the other way round, in
+            rewards, retention, evidence and selection. The store and all measurements have the true ones.
         max_prompt_tokens: A longer prompt is refused, never cut.
         max_response_tokens: A longer answer is cut there, and judged as it is.
     """
@@ -76,8 +99,10 @@ class TrainingConfig:
     phases: int = field(default=3, validator=_at_least(0))
     states_per_phase: int = field(default=0, validator=_at_least(0))
     train_limit: int = field(default=0, validator=_at_least(0))
-    retention: Literal["mixed", "all"] = "mixed"
+    retention: Retention = "mixed"
     evidence: Kept = "both"
+    evidence_form: EvidenceForm = "verbatim"
+    verifier_noise: float = field(default=0.0, validator=_probability)
     temperature: float = field(default=0.95, validator=_at_least(0))
     top_k: int = field(default=50, validator=_at_least(0))
     max_prompt_tokens: int = field(default=19_000, validator=_at_least(1))
@@ -99,11 +124,17 @@ class RefinementConfig:
         rounds: The most revisions of one skill.
         k: Candidates a round; the best by verdicts goes on.
         n: Rollouts a candidate.
+        holdout: Share of each domain's training tasks, rounded down, that nothing is learnt
+            from: the depth, 0 to `rounds`, whose merged skills pass there most is kept. 0, or
+            fewer than six such tasks in all: every task is learnt from, and the depth is `rounds`.
+        holdout_n: Rollouts of each of these tasks at each depth.
     """
 
     rounds: int = field(default=2, validator=_at_least(0))
     k: int = field(default=1, validator=_at_least(1))
     n: int = field(default=2, validator=_at_least(1))
+    holdout: float = field(default=0.25, validator=_at_most_half)
+    holdout_n: int = field(default=3, validator=_at_least(1))
 
 
 @frozen(kw_only=True)
@@ -115,11 +146,15 @@ class MergeConfig:
             passes first; 0 is all.
         max_tokens: Of the merger's answer.
         max_words: Of the merged skill, as the merger is asked to keep to.
+        check_rollouts: Rollouts of each source on its own task, and of the merged skill on the same
+            task, on fresh seeds, that tell whether what the source gained was lost in the merge.
+            Fewer than 6 tell almost nothing; 0 is no check.
     """
 
     max_sources: int = field(default=0, validator=_at_least(0))
     max_tokens: int = field(default=4_096, validator=_at_least(1))
     max_words: int = field(default=900, validator=_at_least(1))
+    check_rollouts: int = field(default=0, validator=_at_least(0))
 
 
 @frozen(kw_only=True)
@@ -209,7 +244,10 @@ class RunConfig:
             a model write one a task.
         seed_writer: Drafts the seed skills; empty is `writer`.
         merge_writer: Merges skills; empty is `writer`.
-        executor: The frozen agent's model, ``provider/name[@url]``.
+        executor: The frozen agent's model, ``provider/name[@url]``; or an agent of your own: a function,
+            ``agent.py:answer``, a program, ``command: python agent.py``, or an endpoint, ``http://...``.
+        more_executors: Further frozen agents. Every candidate has its n rollouts with each of them,
+            on the same seeds, and so has every measured condition; R_task and Pass@1 are the mean.
         user_model: The simulated user's, of an environment that has one, such as ``tau2``.
         agent: The executor plugin around that model.
         verifier: Empty is the environment's own.
@@ -246,6 +284,7 @@ class RunConfig:
     seed_writer: str = ""
     merge_writer: str = ""
     executor: str = field(default="", validator=_named)
+    more_executors: tuple[str, ...] = ()
     user_model: str = ""
     agent: str = "toolagent"
     verifier: str = ""
@@ -272,7 +311,23 @@ class RunConfig:
     tracking: Mapping[str, Mapping[str, Json]] = field(factory=dict)
     methods: Mapping[str, Mapping[str, Json]] = field(factory=dict)
 
+    @property
+    def shown(self) -> Shown:
+        """How the optimizer sees what was run."""
+        settings = self.training
+        return Shown(noise=settings.verifier_noise, seed=self.seed, form=settings.evidence_form)
+
+    @property
+    def executors(self) -> tuple[str, ...]:
+        """Every frozen agent of the run, `executor` first."""
+        return (self.executor, *self.more_executors)
+
     def __attrs_post_init__(self) -> None:
+        repeated = [name for name in self.more_executors if not name or self.executors.count(name) > 1]
+        if repeated:
+            raise ValueError(
+                f"more_executors names {repeated[0]!r}, which is empty or an executor already: name each once"
+            )
         n = self.training.n
         if n > 1 and self.executor_options.get("temperature") == 0:
             raise ValueError(
@@ -297,14 +352,29 @@ def resolve(
     """
     tree: dict[str, Json] = {}
     if preset is not None:
-        tree = _merged(tree, _preset(preset))
+        tree = merged(tree, _preset(preset))
     if file is not None:
-        tree = _merged(tree, _located(read(file), file.parent))
-    tree = _merged(tree, assigned_options(sets))
+        tree = merged(tree, _located(read(file), file.parent))
+    tree = merged(tree, assigned_options(sets))
     for key, value in overrides.items():
         if value is not None:
-            tree = _merged(tree, _nested(key, value))
+            tree = merged(tree, _nested(key, value))
+    _demand_no_secret(tree)
     return _config(_located(tree, Path.cwd()))
+
+
+def _demand_no_secret(tree: Mapping[str, Json]) -> None:
+    """Refuse what run.toml would keep in plain text; the message does not repeat it.
+
+    Raises:
+        ConfigError: With the place.
+    """
+    found = [f"{place or 'a setting'} is {what}" for place, what in secrets(dict(tree))]
+    if found:
+        raise ConfigError(
+            f"{'; '.join(found)}: it would stay in run.toml and in the store. Take it out, and give it by an "
+            "environment variable: WER_API_KEY for a model server of your own, OPENAI_API_KEY or the provider's."
+        )
 
 
 def from_toml(text: str, *, source: str = "wer.toml") -> RunConfig:
@@ -323,7 +393,12 @@ def variant(config: RunConfig, changes: Mapping[str, Json]) -> RunConfig:
     Raises:
         ConfigError: As for `resolve`.
     """
-    return _config(_merged(_parsed(to_toml(attrs.evolve(config, methods={})), "the configuration"), changes))
+    return _config(merged(_parsed(to_toml(attrs.evolve(config, methods={})), "the configuration"), changes))
+
+
+def apart(config: RunConfig) -> tuple[RunConfig, ...]:
+    """The same configuration with each of its executors alone."""
+    return tuple(attrs.evolve(config, executor=spec, more_executors=()) for spec in config.executors)
 
 
 def presets() -> tuple[str, ...]:
@@ -335,17 +410,36 @@ def presets() -> tuple[str, ...]:
 def _config(tree: Mapping[str, Json]) -> RunConfig:
     if _deeper(tree, _DEPTH):
         raise ConfigError(f"the configuration {_TOO_DEEP}")
-    listed = {key: [tree[key]] for key in ("env", "domains") if isinstance(tree.get(key), str)}
+    lists = ("env", "domains", "more_executors")
+    listed = {key: [tree[key]] for key in lists if isinstance(tree.get(key), str)}
     return structure(RunConfig, {**tree, **listed}, where="")
 
 
 def _located(tree: dict[str, Json], folder: Path) -> dict[str, Json]:
-    """Make the paths of ``shop.py:shop`` in ``env`` absolute, so that a resumed run finds the file."""
+    """Make the paths of ``shop.py:shop`` in ``env`` and ``executor`` absolute, so that a resumed run finds the file."""
+    tree = {**tree, **_located_agent(tree, folder)}
     env = tree.get("env")
     names = [env] if isinstance(env, str) else env
     if not isinstance(names, list):
         return tree
     return {**tree, "env": [located(name, folder) if isinstance(name, str) else name for name in names]}
+
+
+def _located_agent(tree: dict[str, Json], folder: Path) -> dict[str, Json]:
+    """The executor, and the function that resets what it works on, with absolute paths."""
+    executor, options = tree.get("executor"), tree.get("executor_options")
+    found: dict[str, Json] = {}
+    if isinstance(executor, str):
+        found["executor"] = agents.located(executor, folder)
+    more = tree.get("more_executors")
+    if isinstance(more, list):
+        found["more_executors"] = [
+            agents.located(each, folder) if isinstance(each, str) else each for each in more
+        ]
+    reset = options.get("reset") if isinstance(options, Mapping) else None
+    if isinstance(options, Mapping) and isinstance(reset, str):
+        found["executor_options"] = {**options, "reset": agents.located(reset, folder)}
+    return found
 
 
 def _deeper(value: Json, levels: int) -> bool:
@@ -399,7 +493,7 @@ def assigned_options(items: Sequence[str]) -> Mapping[str, Json]:
     """
     tree: dict[str, Json] = {}
     for item in items:
-        tree = _merged(tree, _assignment(item))
+        tree = merged(tree, _assignment(item))
     return tree
 
 
@@ -424,11 +518,11 @@ def _nested(key: str, value: Json) -> dict[str, Json]:
     return {head: _nested(rest, value) if rest else value}
 
 
-def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
+def merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
     """Lay one tree of tables over another; values and lists replace, tables combine."""
     tree = dict(below)
     for key, value in above.items():
         under = tree.get(key)
         both = isinstance(under, Mapping) and isinstance(value, Mapping)
-        tree[key] = _merged(under, value) if both else value  # type: ignore[arg-type]
+        tree[key] = merged(under, value) if both else value  # type: ignore[arg-type]
     return tree

@@ -31,6 +31,10 @@ class DomainError(WerError):
     """The class of a `wer.Domain`, or the state that it leaves, cannot be used."""
 
 
+class AgentError(WerError):
+    """An agent of the user's own is not what an executor must be, or answers with something else."""
+
+
 class StoreError(WerError):
     """A run folder cannot be read or written."""
 
@@ -56,7 +60,13 @@ class SearchSpent(BudgetExhausted):
 
 
 class InfrastructureError(WerError):
-    """The machine or an API failed. Nothing was learnt about the skill."""
+    """The machine or an API failed. Nothing was learnt about the skill.
+
+    Attributes:
+        kind: What broke, in a word or two: the faults of a run are counted by it.
+    """
+
+    kind = "other failure"
 
 
 class ModelError(InfrastructureError):
@@ -70,16 +80,19 @@ class ModelUnavailable(ModelError):
         retry_after_s: Seconds that the server asked us to wait, or None.
     """
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, kind: str = "model unavailable"
+    ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.kind = kind
 
 
 class SandboxError(InfrastructureError):
     """A sandbox died, hung, or could not start.
 
     Attributes:
-        cause: One of ``dead``, ``hung``, ``out_of_memory``, ``start``, ``protocol``.
+        cause: One of ``dead``, ``hung``, ``out_of_memory``, ``start``, ``protocol``, ``daemon``.
         stderr_tail: The last lines that the sandbox wrote, possibly empty.
     """
 
@@ -87,4 +100,5 @@ class SandboxError(InfrastructureError):
         tail = f"\nlast words of the sandbox:\n{stderr_tail}" if stderr_tail else ""
         super().__init__(message + tail)
         self.cause = cause
+        self.kind = f"sandbox {cause.replace('_', ' ')}"
         self.stderr_tail = stderr_tail

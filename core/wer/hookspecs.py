@@ -13,6 +13,7 @@ from typing import TypeAlias
 import pluggy
 
 from wer.contracts import (
+    AgentSetup,
     Environment,
     Executor,
     Model,
@@ -72,6 +73,15 @@ def wer_executors() -> Mapping[str, Callable[[Model, Options], Executor]]:  # ty
     Returns:
         Factories keyed by name; each gets the metered model of the executor's role
         and the user's table ``[executor_options]``.
+    """
+
+
+@hookspec
+def wer_agents() -> Mapping[str, Callable[[AgentSetup], Executor]]:  # type: ignore[empty-body]
+    """Offer kinds of agents that users bring in the place of a model, by the kinds of `wer.agents`. Called once.
+
+    Returns:
+        Factories keyed by ``function``, ``command`` or ``http``.
     """
 
 

@@ -8,7 +8,7 @@ means are over the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from wer.records import Candidate, Experience, Reward
 
@@ -22,7 +22,7 @@ OF_GROUPS: Mapping[str, str] = {
     "all_fail": "share of groups in which no rollout passed",
     "zero_variance": "share of groups whose candidates all earned the same, so that none has an advantage",
     "advantage_share_task": "share of the advantages' variance that R_task brings; the three add up to 1, "
-    "and are 0 where no group has an advantage",
+    "and are 0 where no group has an advantage; a term that is not paid has none",
     "advantage_share_fmt": "likewise of R_fmt, annealed",
     "advantage_share_len": "likewise of R_len",
     "parse_rate": "share of candidates in which a skill was found",
@@ -65,11 +65,7 @@ OF_SOME: Mapping[str, str] = {
 MEASURES: Mapping[str, str] = {**OF_GROUPS, **OF_UPDATE, **OF_WORK, **OF_SOME}
 """Every measure of a step with its meaning, in the order of reports."""
 
-_TERMS: Mapping[str, Callable[[Reward], float]] = {
-    "task": lambda reward: reward.task / 3,
-    "fmt": lambda reward: reward.total - (reward.task + reward.len) / 3,
-    "len": lambda reward: reward.len / 3,
-}
+_TERMS = ("task", "fmt", "len")
 
 
 def describe(groups: Sequence[Sequence[Experience]], *, scaled: bool = False) -> dict[str, float]:
@@ -131,12 +127,19 @@ def _shares(groups: Sequence[Sequence[Experience]], *, scaled: bool) -> dict[str
             continue
         rewards = _deviations([each.reward.total for each in group])
         variance = sum(value * value for value in rewards)
-        for name, term in _TERMS.items():
-            parts = _deviations([term(each.reward) for each in group])
+        for name in _TERMS:
+            parts = _deviations([_paid(each.reward)[name] for each in group])
             covariance = sum(part * whole for part, whole in zip(parts, rewards, strict=True))
             total[name] += covariance / variance if scaled else covariance
     whole = sum(total.values())
     return {f"advantage_share_{name}": value / whole if whole else 0.0 for name, value in total.items()}
+
+
+def _paid(reward: Reward) -> Mapping[str, float]:
+    """What each term adds to the whole reward; one that is not paid adds nothing."""
+    weight = {name: float(name in reward.terms) / len(reward.terms) for name in _TERMS}
+    task, length = weight["task"] * reward.task, weight["len"] * reward.len
+    return {"task": task, "fmt": reward.total - task - length, "len": length}
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from wer.configuration import RunConfig, variant
+from wer.configuration import RunConfig, merged, variant
 from wer.errors import ConfigError
 from wer.records import Json
 from wer.tables import nearest
@@ -14,20 +15,33 @@ from wer.tables import nearest
 BASELINES = ("none", "seed")
 """Conditions that every comparison has; they are measured whether they are named or not."""
 
+TAKEN = (*BASELINES, "again", "no-op", "skill", "untrained", "refined")
+"""Names that a store and its report have for something else."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}(@-?\d+)?")
 _FOLDER = resources.files("wer") / "recipes"
 _SHARED = (
     "env",
     "domains",
     "environment",
     "executor",
+    "more_executors",
     "agent",
     "executor_options",
     "user_model",
     "verifier",
     "evaluation",
     "budget",
-    "seed_skill",
-    "seed_writer",
+    "limits",
+    "prices",
+    "sandbox",
+    "runner",
+    "runner_options",
+    "ray_address",
+    "workers",
+    "concurrency",
+    "tracking",
+    "methods",
 )
 
 
@@ -60,15 +74,28 @@ def recipe(name: str) -> dict[str, Mapping[str, Json]]:
         ConfigError: There is none of that name.
     """
     if name not in recipes():
-        raise ConfigError(
-            f"no recipe named {name!r}{nearest(name, recipes()) or '.'} Known: {', '.join(recipes())}."
-        )
+        known = (*recipes(), *OF_WRITERS)
+        raise ConfigError(f"no recipe named {name!r}{nearest(name, known) or '.'} Known: {', '.join(known)}.")
     methods = _table("methods")
     grid: dict[str, Mapping[str, Json]] = {}
     for method, changes in _table(name).items():
         base = methods[str(changes["like"])] if "like" in changes else methods.get(method, {})
-        grid[method] = {**base, **{key: value for key, value in changes.items() if key != "like"}}
+        grid[method] = merged(base, {key: value for key, value in changes.items() if key != "like"})
     return grid
+
+
+def changed(
+    chosen: Mapping[str, Mapping[str, Json]], tables: Mapping[str, Mapping[str, Json]]
+) -> dict[str, Mapping[str, Json]]:
+    """The methods that were chosen, with what the user's tables of their names change; other tables add methods.
+
+    A table changes the keys that it has. Where nothing was chosen, the tables choose.
+    """
+    known = _table("methods")
+    base = chosen or {name: known.get(name, {}) for name in tables}
+    return {
+        name: merged(base.get(name, {}), tables.get(name, {})) for name in dict.fromkeys((*base, *tables))
+    }
 
 
 def recipes() -> tuple[str, ...]:
@@ -77,13 +104,36 @@ def recipes() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".toml") for name in files if name != "methods.toml"))
 
 
-def writers(models: Sequence[str]) -> dict[str, Mapping[str, Json]]:
-    """One prompted method a writer: which model revises best."""
-    base = _table("methods")["prompted"]
-    return {
-        model.partition("/")[2].partition("@")[0].replace("/", "-"): {**base, "writer": model}
-        for model in models
-    }
+OF_WRITERS: Mapping[str, tuple[str, str]] = {
+    "writers": ("prompted", "writer"),
+    "seed-writers": ("wer", "seed_writer"),
+}
+"""Recipes of a method a model: which of them revises best, and whose drafts are the best to start from."""
+
+
+def writers(models: Sequence[str], name: str = "writers") -> dict[str, Mapping[str, Json]]:
+    """One of the recipes `OF_WRITERS`, with these models.
+
+    Raises:
+        ConfigError: Two of them would have one name in the table.
+    """
+    method, setting = OF_WRITERS[name]
+    grid: dict[str, Mapping[str, Json]] = {}
+    for model in models:
+        called = _called(model)
+        if called in grid:
+            raise ConfigError(
+                f"--writers: {str(grid[called][setting])!r} and {model!r} would both be called {called!r}. Name each "
+                f"model once; or give them names of your own, as tables [methods.NAME] of wer.toml with {setting}."
+            )
+        grid[called] = {**_table("methods")[method], setting: model}
+    return grid
+
+
+def _called(model: str) -> str:
+    """A model's name as that of a method: without its provider and address."""
+    name = model.partition("/")[2].partition("@")[0] or model
+    return re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")
 
 
 def over_seeds(
@@ -108,9 +158,20 @@ def configurations(config: RunConfig) -> dict[str, RunConfig]:
     """
     made = {}
     for name, changes in config.methods.items():
-        if name in BASELINES:
-            raise ConfigError(f"[methods.{name}] can't be: {name!r} is a baseline that every comparison has")
+        if name in TAKEN:
+            raise ConfigError(
+                f"[methods.{name}] can't be: {name!r} is a baseline, or a condition of every report. "
+                "Choose another name."
+            )
+        if _NAME.fullmatch(name) is None:
+            raise ConfigError(
+                f"[methods.{name}]: {name!r} can't name a method. Its skills get a folder of that name: use letters, "
+                "digits, dots, hyphens and underscores, at most 64, a letter or digit first."
+            )
         shared = [key for key in changes if key in _SHARED]
+        training = changes.get("training")
+        if isinstance(training, Mapping) and "train_limit" in training:
+            shared.append("training.train_limit")
         if shared:
             raise ConfigError(
                 f"[methods.{name}] changes {', '.join(shared)}: methods are compared on the same tasks, with the "

@@ -10,9 +10,10 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 import pluggy
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from wer import hookspecs
+from wer.agents import is_own
 from wer.contracts import (
     Cost,
     Environment,
@@ -41,6 +42,7 @@ _KINDS = {
     "wer_environments": "environment",
     "wer_verifiers": "verifier",
     "wer_executors": "executor",
+    "wer_agents": "agent",
     "wer_optimizers": "optimizer",
     "wer_policies": "policy",
     "wer_models": "model",
@@ -61,12 +63,14 @@ class Registry(Generic[T]):
         offers: Name to the plugin that offers it and its factory.
         broken: Plugins that could not be loaded, with the reason.
         distributions: Name and version of the installed package, by plugin.
+        given: Domains that the program itself holds, by the reference that stands for them in a configuration.
     """
 
     kind: str
     offers: Mapping[str, tuple[str, Callable[..., T]]]
     broken: Mapping[str, str]
     distributions: Mapping[str, str]
+    given: Mapping[str, Domain] = field(factory=dict)
 
     def names(self) -> tuple[str, ...]:
         """What a user may write, in the order of messages."""
@@ -79,7 +83,7 @@ class Registry(Generic[T]):
             PluginError: With what is installed.
         """
         if self.kind in _BY_REFERENCE and is_reference(name):
-            _referenced(name)
+            self._referenced(name)
         elif name not in self.offers:
             installed = ", ".join(self.names()) or "none"
             failed = f" Not loaded: {', '.join(self.broken)}; see wer plugin list." if self.broken else ""
@@ -94,7 +98,7 @@ class Registry(Generic[T]):
         Raises:
             ConfigError: The file can't be imported, or has no such domain.
         """
-        return _referenced(name).name if is_reference(name) else name
+        return self._referenced(name).name if is_reference(name) else name
 
     def make(self, name: str, *arguments: Any) -> T:
         """Call the factory of a name.
@@ -104,7 +108,7 @@ class Registry(Generic[T]):
         """
         self.check(name)
         if name not in self.offers:
-            domain = _referenced(name)
+            domain = self._referenced(name)
             return domain(*arguments) if self.kind == "environment" else domain.judge()  # type: ignore[return-value]
         plugin, factory = self.offers[name]
         try:
@@ -114,6 +118,20 @@ class Registry(Generic[T]):
                 f"{self.kind} {name!r} of plugin {plugin!r} needs a library that is missing: {error}. "
                 + remedy(error.name or "", self.distributions.get(plugin, "").partition(" ")[0])
             ) from error
+
+    def _referenced(self, name: str) -> Domain:
+        """The `Domain` that a user named by its file or module, or gave as an object.
+
+        Raises:
+            ConfigError: It can't be imported, or is something else.
+        """
+        found = self.given[name] if name in self.given else resolve(name)
+        if not isinstance(found, Domain):
+            raise ConfigError(
+                f"{name} is of type {type(found).__name__}, expected a wer.Domain. Other environments and verifiers "
+                "are offered by a plugin."
+            )
+        return found.named(found.name or short(name), verifier=name)
 
 
 @frozen(kw_only=True)
@@ -146,6 +164,7 @@ class Plugins:
     environments: Registry[Environment]
     verifiers: Registry[Verifier]
     executors: Registry[Executor]
+    agents: Registry[Executor]
     optimizers: Registry[Optimizer]
     policies: Registry[Policy]
     models: Registry[Model]
@@ -188,9 +207,19 @@ class Plugins:
         return factory if factory is None or isinstance(factory, Provider) else Provider(factory)
 
     def cost(self, spec: str) -> Cost:
-        """Who knows what a model's calls cost. A folder of weights runs here, for nothing."""
+        """Who knows what a model's calls cost. A folder of weights runs here, for nothing; an own agent says it."""
+        if is_own(spec):
+            return "reported"
         provider = self.provider(spec)
         return "free" if provider is None else provider.cost
+
+    def holding(self, given: Mapping[str, Domain]) -> Plugins:
+        """The same with domains that the program holds, by the reference that stands for each."""
+        return evolve(
+            self,
+            environments=evolve(self.environments, given=given),
+            verifiers=evolve(self.verifiers, given=given),
+        )
 
     def listing(self) -> tuple[Row, ...]:
         """Say what every plugin offers, for ``wer plugin list``."""
@@ -222,6 +251,7 @@ def load(extra: Sequence[ModuleType | type] = ()) -> Plugins:
         environments=registry("wer_environments"),
         verifiers=registry("wer_verifiers"),
         executors=registry("wer_executors"),
+        agents=registry("wer_agents"),
         optimizers=registry("wer_optimizers"),
         policies=registry("wer_policies"),
         models=registry("wer_models"),
@@ -340,21 +370,6 @@ def _add_domains(offers: dict[str, dict[str, tuple[str, Callable[..., Any]]]]) -
                 )
             offers["wer_environments"][name] = (plugin, domain)
             offers["wer_verifiers"][name] = (plugin, domain.judge)
-
-
-def _referenced(name: str) -> Domain:
-    """Import the `Domain` that a user named by its file or module.
-
-    Raises:
-        ConfigError: It can't be imported, or is something else.
-    """
-    found = resolve(name)
-    if not isinstance(found, Domain):
-        raise ConfigError(
-            f"{name} is of type {type(found).__name__}, expected a wer.Domain. Other environments and verifiers are "
-            "offered by a plugin."
-        )
-    return found.named(found.name or short(name), verifier=name)
 
 
 def _rows(

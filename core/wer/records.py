@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -21,6 +21,8 @@ Json: TypeAlias = Any
 """JSON as Python has it: None, bool, int, float, str, sequences, mappings with string keys."""
 JsonObject: TypeAlias = Mapping[str, Json]
 Split: TypeAlias = Literal["train", "test"]
+EvidenceForm: TypeAlias = Literal["verbatim", "divergence"]
+"""How a writer reads a matched pair: whole, as in the paper, or from shortly before its rollouts part."""
 
 
 def content_hash(value: Json) -> str:
@@ -207,6 +209,8 @@ class Usage:
     Attributes:
         usd: Money, 0.0 for local models, None where no price is known.
         cached_tokens: The part of ``prompt_tokens`` that the server had in its cache.
+        untold: Rollouts of an agent of the user's own that did not say what they used: unknown,
+            and so in none of the other figures.
     """
 
     calls: int = 0
@@ -214,6 +218,7 @@ class Usage:
     completion_tokens: int = 0
     cached_tokens: int = 0
     usd: float | None = 0.0
+    untold: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         usd = None if self.usd is None or other.usd is None else self.usd + other.usd
@@ -223,7 +228,12 @@ class Usage:
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             usd=usd,
+            untold=self.untold + other.untold,
         )
+
+
+UNTOLD = Usage(usd=None, untold=1)
+"""What a rollout used whose agent does not say."""
 
 
 @frozen(kw_only=True)
@@ -236,6 +246,8 @@ class Trajectory:
         messages: The user's messages, one a turn that was begun.
         seed: The executor's sampling seed.
         wall_s: Seconds from the first request to the end.
+        skill_loaded: Whether the agent read the skill that it was given to load; None where nobody
+            knows, or the skill was in its prompt.
     """
 
     messages: tuple[str, ...]
@@ -244,6 +256,28 @@ class Trajectory:
     seed: int
     usage: Usage = Usage()
     wall_s: float = 0.0
+    skill_loaded: bool | None = None
+
+
+@frozen
+class Outcome:
+    """What an agent of the user's own did in one task, as it says.
+
+    Attributes:
+        messages: In the format of chat completions, its calls and their answers included; or its
+            last answer alone, as a text.
+        state: What it left behind, any JSON: what a check sees as ``end.state``. Only of an agent
+            with tools of its own.
+        usage: What its model calls cost; None is unknown. A table of `Usage`'s attributes does too.
+        skill_loaded: As in `Trajectory`.
+        task: Id of the task that it answers; empty is the one that it was given.
+    """
+
+    messages: str | Sequence[JsonObject]
+    state: Json = None
+    usage: Usage | None = field(default=None, kw_only=True)
+    skill_loaded: bool | None = field(default=None, kw_only=True)
+    task: str = field(default="", kw_only=True)
 
 
 @frozen(kw_only=True)
@@ -305,11 +339,13 @@ class Unit:
 
     Attributes:
         attempt: Which try it is, from 1; not part of what the rollout is.
+        executor: In a run with several, the specification of the one that acts; empty for the only one.
     """
 
     task: Task
     skill: Skill
     seed: int
+    executor: str = ""
     attempt: int = 1
 
 
@@ -321,6 +357,7 @@ class Rollout:
 
     Attributes:
         key: Content hash of task, skill, executor and seed: the unit of work's name.
+        executor: As in `Unit`.
     """
 
     key: str
@@ -330,6 +367,7 @@ class Rollout:
     trajectory: Trajectory
     evidence: Evidence
     verdict: Verdict
+    executor: str = ""
 
 
 @frozen(kw_only=True, slots=False)
@@ -345,6 +383,7 @@ class RefinementState:
         parent: Id of the candidate that produced the skill; None for a seed skill.
         round: How many revisions lie behind the skill, from 0.
         phase: The training phase that this state is for, from 0.
+        form: How `wer.writing.revision_messages` writes the evidence down; the rollouts are whole.
     """
 
     task: Task
@@ -353,6 +392,7 @@ class RefinementState:
     parent: str | None = None
     round: int = 0
     phase: int = 0
+    form: EvidenceForm = "verbatim"
 
     @cached_property
     def id(self) -> str:
@@ -416,12 +456,14 @@ class Reward:
         task: R_task in 0..1, the mean verifier score over the n rollouts.
         len: R_len in 0..1.
         total: ``(w * fmt + task + len) / 3`` with the annealing weight w of the time.
+        terms: Those that `total` is the mean of; fewer than three are an ablation.
     """
 
     fmt: float = field(validator=_unit)
     task: float = field(validator=_unit)
     len: float = field(validator=_unit)
     total: float = field(validator=_unit)
+    terms: tuple[str, ...] = ("fmt", "task", "len")
 
 
 @frozen(kw_only=True)
@@ -532,3 +574,7 @@ class SandboxSpec:
     def id(self) -> str:
         """Specs with one id can share a pool."""
         return content_hash(asdict(self))
+
+
+NO_SANDBOX = SandboxSpec(name="none", domain="")
+"""Of an environment without tools: there is nothing to isolate, or an agent with tools of its own does it."""

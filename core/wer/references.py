@@ -35,12 +35,57 @@ def short(name: str) -> str:
     return name.rpartition(":")[2] if is_reference(name) else name
 
 
+def reference_to(thing: Any, name: str = "") -> str:
+    """Name an object that a program holds, so that a configuration can: `resolve` gives it back in this process.
+
+    Args:
+        name: For an object that has none of its own.
+
+    Returns:
+        Its file or module and name where another process finds it too; else one that only this process knows.
+    """
+    path = getattr(thing, "__qualname__", None) or name
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    there = path and functools.reduce(lambda at, part: getattr(at, part, None), path.split("."), module) is thing
+    found = reference_in(module, path) if module is not None and there else live(path or type(thing).__name__)
+    while not there and _kept.get(found, thing) is not thing:  # a name of its own, as two closures have one name
+        found += "_"
+    _kept[found] = thing
+    return found
+
+
+def reference_in(module: ModuleType, path: str) -> str:
+    """Name what a module has under a path; of the program itself, that is by a name that only it knows."""
+    if module.__name__ == _LIVE:
+        return live(path)
+    file = getattr(module, "__file__", None)
+    alone = file is not None and "." not in module.__name__ and "__path__" not in vars(module)
+    return f"{Path(str(file)).resolve() if alone else module.__name__}:{path}"
+
+
+def live(name: str) -> str:
+    """The reference to an object of this program that no other process finds."""
+    return f"{_LIVE}:{name}"
+
+
+_LIVE = "__main__"
+_kept: dict[str, Any] = {}
+
+
 def resolve(name: str) -> Any:
-    """Import what is named.
+    """Import what is named, or give what `reference_to` named.
 
     Raises:
         ConfigError: There is no such file, module or object; or its import fails, with the cause.
     """
+    if name in _kept:
+        return _kept[name]
+    if name.startswith(f"{_LIVE}:"):
+        raise ConfigError(
+            f"{name.partition(':')[2]!r} was an object of the program that began this, and is in no file that can be "
+            "imported. Go on from that program; or put it into a file of its own, such as agent.py, and name it "
+            "agent.py:NAME."
+        )
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
         raise ConfigError(f"{name!r} names a file and no object in it. Write {name.strip(':')}:NAME.")

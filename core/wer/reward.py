@@ -56,7 +56,7 @@ class RewardRule:
         length = reasoning_score(candidate.reasoning, self.reasoning_budget)
         paid = {"fmt": self.fmt_weight(phase, phases) * fmt, "task": task, "len": length}
         total = sum(paid[term] for term in self.terms) / len(self.terms)
-        return Reward(fmt=fmt, task=task, len=length, total=total)
+        return Reward(fmt=fmt, task=task, len=length, total=total, terms=self.terms)
 
 
 def reasoning_score(reasoning: str, budget: int) -> float:

@@ -8,13 +8,17 @@ that questions are asked by.
 from __future__ import annotations
 
 import json
+import sqlite3
+import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlalchemy.dialects.sqlite import insert
 
 from wer.codec import from_json, to_json
@@ -99,6 +103,13 @@ _results = sa.Table(
 _spend = sa.Table(
     "spend", _meta, sa.Column("role", sa.String, primary_key=True), sa.Column("json", sa.Text, nullable=False)
 )
+_faults = sa.Table(
+    "faults",
+    _meta,
+    sa.Column("kind", sa.String, primary_key=True),
+    sa.Column("place", sa.String, primary_key=True),
+    sa.Column("count", sa.Integer, nullable=False),
+)
 _times = sa.Table(
     "times",
     _meta,
@@ -113,14 +124,27 @@ _metrics = sa.Table(
     sa.Column("json", sa.JSON, nullable=False),
 )
 
+_FOUND = sa.select(_rollouts.c.json).where(_rollouts.c.key == sa.bindparam("key"))
+_SPEND = "insert into spend (role, json) values (:role, :json) on conflict (role) do update set json = :json"
+
 
 class Store:
-    """The ``wer.sqlite`` of one run folder."""
+    """The ``wer.sqlite`` of one run folder.
 
-    def __init__(self, path: Path, *, create: bool = False) -> None:
+    Args:
+        create: Make it where there is none.
+        read_only: Leave the file as it is, whatever is asked: for those who only look on.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False, read_only: bool = False) -> None:
         if not create and not path.is_file():
             raise StoreError(f"no store at {str(path)!r}. Name a run folder that has a wer.sqlite in it.")
-        self._engine = sa.create_engine(f"sqlite:///{path}")
+        self._uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
+        self._engine = _looking_on(self._uri) if read_only else sa.create_engine(f"sqlite:///{path}")
+        self._hot = threading.RLock()
+        self._db: sqlite3.Connection | None = None
+        self._spent: dict[str, Usage] | None = None
+        self._there: set[str] = set()
         sa.event.listen(self._engine, "connect", _pragmas)
         weakref.finalize(self, self._engine.dispose)
         try:
@@ -147,8 +171,24 @@ class Store:
             )
 
     def close(self) -> None:
-        """Close the connection; everything is already on disk."""
+        """Close the connections; everything is already on disk."""
+        with self._hot:
+            if self._db is not None:
+                self._db.close()
+            self._db = self._spent = None
         self._engine.dispose()
+
+    def ask(self, question: str, **values: object) -> Sequence[sa.Row[Any]]:
+        """The rows that answer a question in SQL, over the tables above: for views that must not read all.
+
+        Args:
+            values: Of the question's ``:name``s; a list stands for the members of ``in :name``.
+        """
+        listed: list[sa.BindParameter[Any]] = [
+            sa.bindparam(name, expanding=True) for name, value in values.items() if isinstance(value, list)
+        ]
+        with self._engine.begin() as db:
+            return db.execute(sa.text(question).bindparams(*listed), values).all()
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
@@ -161,15 +201,38 @@ class Store:
             with self._engine.begin() as db:
                 yield db
         except sa.exc.OperationalError as error:
-            raise StoreError(
-                f"cannot write to the run's store ({error.orig}). Everything finished before is kept: free "
-                f"disk space or mend permissions, then go on with wer run --resume."
-            ) from error
+            raise _unwritable(error.orig) from error
 
     def _put(self, *rows: tuple[sa.Table, Mapping[str, object]]) -> None:
         """Insert rows that aren't there yet, all in one transaction."""
-        with self._writing() as db:
-            _insert(db, *rows)
+        self._write(*((_new(table), _plain(table, values)) for table, values in rows))
+
+    def _write(self, *statements: tuple[str, Mapping[str, object]]) -> None:
+        """Do what comes with every rollout and model call in one transaction, on a connection of its own.
+
+        SQLAlchemy's way to the same statement costs many times its execution.
+
+        Raises:
+            StoreError: As for `_writing`.
+        """
+        with self._hot:
+            try:
+                db = self._connection()
+                with db:
+                    db.execute("begin immediate")
+                    for statement, values in statements:
+                        db.execute(statement, values)
+            except sqlite3.OperationalError as error:
+                raise _unwritable(error) from error
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db = sqlite3.connect(
+                self._uri, uri=True, isolation_level=None, check_same_thread=False
+            )
+            weakref.finalize(self, self._db.close)
+            _pragmas(self._db, None)
+        return self._db
 
     # Tasks and what verifiers expect of them.
 
@@ -228,13 +291,24 @@ class Store:
             "tries": tries,
             "json": to_json(rollout),
         }
-        self._put(_task_row(task), _skill_row(skill), (_rollouts, row))
+        rows = [] if {task.key, skill.id} <= self._there else [_task_row(task), _skill_row(skill)]
+        self._put(*rows, (_rollouts, row))
+        self._there |= {task.key, skill.id}
 
     def rollout(self, key: str) -> Rollout | None:
         """The finished rollout of a key, which is never paid for again; None when it is still to be had."""
         with self._engine.begin() as db:
-            text = db.scalar(sa.select(_rollouts.c.json).where(_rollouts.c.key == key))
+            text = db.scalar(_FOUND, {"key": key})
         return None if text is None else from_json(text, Rollout)
+
+    def passed(self, key: str) -> bool:
+        """Whether a finished rollout passed.
+
+        Raises:
+            StoreError: It is not there: the run folder is damaged.
+        """
+        passed = sa.func.json_extract(_rollouts.c.json, "$.verdict.passed")
+        return self._one(sa.select(passed).where(_rollouts.c.key == key)) == "1"
 
     def rollouts(self) -> Sequence[tuple[Rollout, str, str]]:
         """Every rollout, with its task's key and its verifier's name, in order of finishing."""
@@ -365,30 +439,92 @@ class Store:
         ]
         self._put(*((_results, row) for row in rows))
 
-    def results(self) -> Sequence[tuple[str, str, str, int, bool]]:
-        """(condition, ``env/domain``, task key, trial, passed) of every evaluation rollout."""
+    def results(self, executor: str = "") -> Sequence[tuple[str, str, str, int, bool]]:
+        """(condition, ``env/domain``, task key, trial, passed) of every evaluation rollout.
+
+        Args:
+            executor: Only those of one of several; empty is all.
+        """
         joined = _results.join(_rollouts, _results.c.rollout == _rollouts.c.key).join(
             _tasks, _results.c.task_key == _tasks.c.key
         )
         domain = sa.func.json_extract(_tasks.c.json, "$.env") + "/" + _tasks.c.domain
         passed = sa.func.json_extract(_rollouts.c.json, "$.verdict.passed")
         query = sa.select(_results.c.condition, domain, _results.c.task_key, _results.c.trial, passed)
+        if executor:
+            query = query.where(sa.func.json_extract(_rollouts.c.json, "$.executor") == executor)
         with self._engine.begin() as db:
             rows = db.execute(query.select_from(joined).order_by(sa.text("results.rowid"))).all()
         return [(condition, name, task, trial, bool(found)) for condition, name, task, trial, found in rows]
 
+    def activations(self) -> Iterator[tuple[str, str, str, bool | None, bool, str]]:
+        """Of every evaluation rollout, what tells whether its skill was at work.
+
+        Yields:
+            Condition; what it is paired by with other conditions; skill id; whether the agent loaded the skill, None
+            where unknown; whether it passed; its steps and what came of them, as text.
+        """
+        joined = _results.join(_rollouts, _results.c.rollout == _rollouts.c.key)
+        told = [
+            sa.func.json_extract(_rollouts.c.json, path)
+            for path in (
+                "$.executor",
+                "$.trajectory.skill_loaded",
+                "$.verdict.passed",
+                "$.trajectory.steps",
+                "$.evidence.turns",
+            )
+        ]
+        query = sa.select(
+            _results.c.condition, _results.c.task_key, _rollouts.c.seed, _rollouts.c.skill_id, *told
+        ).select_from(joined)
+        with self._engine.begin() as db:
+            for condition, task, seed, skill, executor, loaded, passed, *acts in db.execute(query):
+                pair = f"{task} {seed} {executor or ''}"
+                yield condition, pair, skill, None if loaded is None else bool(loaded), bool(passed), str(acts)
+
+    def executors(self) -> tuple[str, ...]:
+        """Those that the evaluation was run with, where there are several, in the order of the run; else empty."""
+        name = sa.func.json_extract(_rollouts.c.json, "$.executor")
+        joined = _results.join(_rollouts, _results.c.rollout == _rollouts.c.key)
+        query = sa.select(name).select_from(joined).where(name.is_not(None)).order_by(sa.text("results.rowid"))
+        with self._engine.begin() as db:
+            return tuple(dict.fromkeys(db.scalars(query)))
+
     def add_spend(self, role: str, usage: Usage) -> None:
-        """Add to what a role has spent, in one transaction with what was there."""
-        with self._writing() as db:
-            text = db.scalar(sa.select(_spend.c.json).where(_spend.c.role == role))
-            total = usage if text is None else from_json(text, Usage) + usage
-            row = {"role": role, "json": to_json(total)}
-            db.execute(insert(_spend).values(**row).on_conflict_do_update(index_elements=["role"], set_=row))
+        """Add to what a role has spent: once a model call, so the totals are known here and only written."""
+        with self._hot:
+            if self._spent is None:
+                self._spent = dict(self.spend())
+            total = self._spent.get(role, Usage()) + usage
+            self._write((_SPEND, {"role": role, "json": to_json(total)}))
+            self._spent[role] = total
 
     def spend(self) -> Mapping[str, Usage]:
         """What each role has spent in all starts of the run."""
         with self._engine.begin() as db:
             return {role: from_json(text, Usage) for role, text in db.execute(sa.select(_spend))}
+
+    def add_fault(self, kind: str, place: str) -> None:
+        """Count one failure of the infrastructure, which no verdict comes from.
+
+        Args:
+            kind: As in `wer.errors.InfrastructureError.kind`.
+            place: The role whose model failed, or where else.
+        """
+        added = insert(_faults).values(kind=kind, place=place, count=1)
+        more = {"count": _faults.c.count + 1}
+        with self._writing() as db:
+            _faults.create(db, checkfirst=True)  # a run that an earlier WER began has no such table
+            db.execute(added.on_conflict_do_update(index_elements=["kind", "place"], set_=more))
+
+    def faults(self) -> Sequence[tuple[str, str, int]]:
+        """(kind, place, how often) of all failures of the infrastructure, the most frequent first."""
+        query = sa.select(_faults).order_by(_faults.c.count.desc(), _faults.c.kind, _faults.c.place)
+        with self._engine.begin() as db:
+            if not sa.inspect(db).has_table(_faults.name):
+                return []
+            return [(kind, place, count) for kind, place, count in db.execute(query)]
 
     def add_time(self, stage: str, seconds: float) -> None:
         """Add the wall time that a stage took, resumed runs included."""
@@ -426,6 +562,15 @@ class Store:
         return str(text)
 
 
+def _looking_on(uri: str) -> sa.Engine:
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")  # half characters in JSON
+        return connection
+
+    return sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool)
+
+
 def _create(db: sa.Connection) -> None:
     """Make all tables at once, or none: another process may be at it."""
     db.exec_driver_sql("pragma journal_mode=wal")
@@ -438,6 +583,26 @@ def _create(db: sa.Connection) -> None:
 def _insert(db: sa.Connection, *rows: tuple[sa.Table, Mapping[str, object]]) -> None:
     for table, values in rows:
         db.execute(insert(table).values(**values).on_conflict_do_nothing())
+
+
+@cache
+def _new(table: sa.Table) -> str:
+    """A row's insertion as SQL with a ``:name`` a column."""
+    statement = insert(table).on_conflict_do_nothing()
+    return str(statement.compile(dialect=sqlite_dialect(paramstyle="named")))
+
+
+def _plain(table: sa.Table, values: Mapping[str, object]) -> Mapping[str, object]:
+    """A value for every column, as SQLite has it."""
+    row = {column.name: values.get(column.name) for column in table.columns}
+    return {name: json.dumps(value) if isinstance(value, list) else value for name, value in row.items()}
+
+
+def _unwritable(error: object) -> StoreError:
+    return StoreError(
+        f"cannot write to the run's store ({error}). Everything finished before is kept: free disk space or "
+        "mend permissions, then go on with --resume."
+    )
 
 
 def _task_row(task: Task) -> tuple[sa.Table, Mapping[str, object]]:

@@ -3,8 +3,8 @@
 One request serves every writer (prompted, trained in process, trained on a
 cluster), because the paper has a single generation rule [Eq. 2]. The prompt
 carries the tools, the skill in force and the evidence's call sequences verbatim;
-nothing is summarised and nothing is cut; only tokens of chat templates lose their
-brackets.
+nothing is summarised and nothing is cut, unless the state asks for less than the
+paper does (its ``form``); only tokens of chat templates lose their brackets.
 """
 
 from __future__ import annotations
@@ -12,9 +12,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from wer.errors import SkillError
-from wer.records import Candidate, Message, RefinementState, Rollout, Skill, Task, Trajectory, Usage
+from wer.records import (
+    Candidate,
+    Message,
+    RefinementState,
+    Rollout,
+    Skill,
+    Step,
+    Task,
+    Trajectory,
+    Usage,
+)
 from wer.skills import parse_document, render_document
 from wer.skills.cleaning import harmless
 from wer.tooldocs import signatures
@@ -38,6 +49,9 @@ A skill is a procedure for every task of its family, never the solution of one t
 file names, ids, amounts or other values of the task below. Say what to do first, with which tool, and what to avoid."""
 
 _OPEN = "(a conversation: the user says in its course what they want)"
+
+_KEPT_BEFORE = 3
+"""User messages and steps before two rollouts part that are still told: what they parted from."""
 
 _REMINDER = (
     "Begin with <think>, close it with </think>, then write one <skill> block and close it with </skill>."
@@ -73,11 +87,12 @@ _MERGE = (
 def revision_messages(state: RefinementState) -> tuple[Message, ...]:
     """Ask for one revision of the state's skill [Eq. 2]."""
     skill = render_document(state.skill) if not state.skill.empty else "(none: the agent had no skill)"
+    skip = _before_they_part(state.evidence) if state.form == "divergence" else 0
     blocks = [
         _context(state.task),
         f"# Skill in force\n{skill}",
-        *(evidence_block("Success", rollout) for rollout in state.successes),
-        *(evidence_block("Failure", rollout) for rollout in state.failures),
+        *(evidence_block("Success", rollout, skip=skip) for rollout in state.successes),
+        *(evidence_block("Failure", rollout, skip=skip) for rollout in state.failures),
         f"Write the revised skill. {_REMINDER}",
     ]
     return (Message(role="system", content=_REVISE), Message(role="user", content="\n\n".join(blocks)))
@@ -178,20 +193,44 @@ def read_skill(text: str, *, parent: Skill) -> tuple[Skill | None, str]:
         return None, str(error)
 
 
-def render_trajectory(trajectory: Trajectory) -> str:
-    """Write the call sequence verbatim: what was said, called and answered, in order."""
-    lines: list[str] = []
-    for index, message in enumerate(trajectory.messages):
-        lines.append(f"user: {message}")
-        for step in (step for step in trajectory.steps if step.turn == index):
-            if step.text.strip():
-                lines.append(f"agent: {step.text.strip()}")
-            for call, seen in zip(step.calls, step.observations, strict=False):
-                lines.append(f"call: {call.name}({json.dumps(call.arguments, ensure_ascii=False)})")
-                lines.append(f"result: {seen.text}")
+def render_trajectory(trajectory: Trajectory, *, skip: int = 0) -> str:
+    """Write the call sequence verbatim: what was said, called and answered, in order.
+
+    Args:
+        skip: User messages and steps at the beginning that are left out, and counted in the first line.
+    """
+    lines = [line for event in _events(trajectory)[skip:] for line in event]
+    if skip:
+        lines.insert(0, f"(the first {skip} messages and steps, the same in both rollouts, are left out)")
     if trajectory.end.why != "done":
         lines.append(f"end: {trajectory.end.why}")
     return "\n".join(lines)
+
+
+def _events(trajectory: Trajectory) -> list[list[str]]:
+    """The lines of each user message and each step, in order."""
+    events: list[list[str]] = []
+    for index, message in enumerate(trajectory.messages):
+        events.append([f"user: {message}"])
+        events += [_step(step) for step in trajectory.steps if step.turn == index]
+    return events
+
+
+def _step(step: Step) -> list[str]:
+    lines = [f"agent: {step.text.strip()}"] if step.text.strip() else []
+    for call, seen in zip(step.calls, step.observations, strict=False):
+        lines.append(f"call: {call.name}({json.dumps(call.arguments, ensure_ascii=False)})")
+        lines.append(f"result: {seen.text}")
+    return lines
+
+
+def _before_they_part(pair: Sequence[Rollout]) -> int:
+    """How many equal events at the beginning of two rollouts need not be told; 0 for anything but two."""
+    if len(pair) != 2:
+        return 0
+    first, second = (_events(rollout.trajectory) for rollout in pair)
+    alike = takewhile(lambda both: both[0] == both[1], zip(first, second, strict=False))
+    return max(0, sum(1 for _ in alike) - _KEPT_BEFORE)
 
 
 def _context(task: Task) -> str:
@@ -202,6 +241,6 @@ def _context(task: Task) -> str:
     return "\n\n".join(parts)
 
 
-def evidence_block(title: str, rollout: Rollout) -> str:
-    """Write one rollout for a prompt, verbatim, under a heading."""
-    return f"# {title}\n{harmless(render_trajectory(rollout.trajectory))}"
+def evidence_block(title: str, rollout: Rollout, *, skip: int = 0) -> str:
+    """Write one rollout for a prompt, verbatim, under a heading; ``skip`` as in `render_trajectory`."""
+    return f"# {title}\n{harmless(render_trajectory(rollout.trajectory, skip=skip))}"

@@ -7,6 +7,7 @@ which, so that a report never claims more isolation than there was.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import resource
 import signal
@@ -32,11 +33,14 @@ class Confinement:
 
     Attributes:
         readable: The only folders and devices that an episode can open, where there is Landlock.
+        rules: The open file that says so, made here because it costs more than the fork; -1 without
+            Landlock. Each child inherits it, and closes it when it is confined.
     """
 
     def __init__(self) -> None:
         self.readable = _readable()
         self._landlock = landlock.version()
+        self.rules = _out_of_the_way(landlock.rules(self.readable, _NULL)) if self._landlock else -1
         self._filter = seccomp.assemble(read_only=not self._landlock) if seccomp.supported() else b""
 
     def require_companions(self) -> None:
@@ -69,7 +73,8 @@ class Confinement:
             prctl(PR_SET_NO_NEW_PRIVS, 1)
             layers.append("no new privileges")
         if self._landlock:
-            landlock.restrict(readable, _NULL, [folder] if disk_bytes else ())
+            own = landlock.rules(readable, _NULL, [folder] if disk_bytes else ()) if folder else self.rules
+            landlock.restrict(own)
             layers.append(f"landlock {self._landlock}")
         if os.geteuid() == 0:
             with contextlib.suppress(OSError):
@@ -113,10 +118,19 @@ def _narrow(folder: str) -> bool:
     return Path(folder).is_absolute() and Path(folder).resolve() != Path("/")
 
 
+def _out_of_the_way(file: int) -> int:
+    """Move an open file to a number that no child gives to its streams and its connection."""
+    moved = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 16)
+    os.close(file)
+    return moved
+
+
 def _sacrifice_first() -> None:
     """When memory runs out, the kernel shall take the episode and not its worker."""
-    with contextlib.suppress(OSError), Path("/proc/self/oom_score_adj").open("wb") as score:
-        score.write(b"1000")
+    with contextlib.suppress(OSError):
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(score, b"1000")
+        os.close(score)
 
 
 def _limit(memory_bytes: int, disk_bytes: int) -> None:
@@ -135,6 +149,9 @@ def _limit(memory_bytes: int, disk_bytes: int) -> None:
 
 def _address_space() -> int:
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
+        statm = os.open("/proc/self/statm", os.O_RDONLY)
     except OSError:
         return 0
+    pages = os.read(statm, 64).split()[0]
+    os.close(statm)
+    return int(pages) * resource.getpagesize()

@@ -35,7 +35,7 @@ def live(
         disk_bytes: How much the companion may write.
     """
     _forget_the_worker()
-    connection = _keep_only(host, stderr)
+    connection = _keep_only(host, stderr, -1 if folder else confinement.rules)
     if folder:
         companion.start(domain, confinement, folder, disk_bytes=disk_bytes, memory_bytes=memory_bytes)
     layers = confinement.apply(memory_bytes, folder=folder)
@@ -49,13 +49,18 @@ def _forget_the_worker() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def _keep_only(host: socket.socket, stderr: int) -> socket.socket:
-    """Close every file but the connection and the output: siblings' pipes and sockets too."""
+def _keep_only(host: socket.socket, stderr: int, rules: int) -> socket.socket:
+    """Close every file but the connection, the output and the rules: siblings' pipes and sockets too.
+
+    Args:
+        rules: A file above 3, or -1.
+    """
     for stream in (1, 2):
         os.dup2(stderr, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     kept = os.dup2(host.detach(), 3, inheritable=False)
-    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(4, rules)
+    os.closerange(max(4, rules + 1), os.sysconf("SC_OPEN_MAX"))
     return socket.socket(fileno=kept)
 
 

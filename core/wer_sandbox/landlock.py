@@ -32,10 +32,10 @@ def version() -> int:
         return 0
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str], own: Iterable[str] = ()) -> None:
-    """Leave this process only these folders and files. Needs ``no_new_privs``.
+def rules(readable: Iterable[str], writable: Iterable[str], own: Iterable[str] = ()) -> int:
+    """Write down which folders and files are left, for `restrict`; give the file that stands for it.
 
-    In its own folders it may also make, change and remove files. Where the kernel can, also
+    In its own folders a process may also make, change and remove files. Where the kernel can, also
     forbid TCP (version 4) and abstract sockets and signals to processes outside (version 6).
 
     Raises:
@@ -51,6 +51,19 @@ def restrict(readable: Iterable[str], writable: Iterable[str], own: Iterable[str
             _allow(ruleset, path, READ_FILE | WRITE_FILE)
         for path in own:
             _allow(ruleset, path, _OWN & everything)
+    except BaseException:
+        os.close(ruleset)
+        raise
+    return ruleset
+
+
+def restrict(ruleset: int) -> None:
+    """Leave this process only what `rules` wrote down, and close that file. Needs ``no_new_privs``.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    try:
         syscall(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)

@@ -12,7 +12,7 @@ from wer.errors import SandboxError
 from wer.records import SandboxSpec
 from wer.sandboxing.machines import Death, unbroken
 from wer.sandboxing.rendezvous import SOCKET
-from wer_docker import labels
+from wer_docker import daemon, labels
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _CALL_IN = "/run/wer"
 _EPISODES = "/run/episodes"
 _POLL_S = 0.25
+PATIENCE_S = 30.0
+"""A daemon that is restarted, for an update of its own, is back by then."""
 _SETTLE_S = 1.0
 _STOPPED = ("exited", "dead", "removing")
 _STARTS = threading.BoundedSemaphore(4)
@@ -72,6 +74,7 @@ class ContainerMachine:
         """The daemon's account of a container that runs; None once it has stopped or gone."""
         from docker.errors import NotFound
 
+        daemon.knock()
         try:
             self._container.reload()
         except NotFound:
@@ -99,17 +102,38 @@ class ContainerMachine:
         return Death("dead", f"its container ended with exit status {state.get('ExitCode')}", words)
 
 
-def remove(container: Container) -> None:
-    """Kill and remove a container, whatever its state; nothing happens when it is gone."""
+def remove(container: Container, *, patience_s: float | None = None) -> None:
+    """Kill and remove a container, whatever its state; nothing happens when it is gone.
+
+    Args:
+        patience_s: How long to wait for a daemon that is being restarted; as a rule half a minute.
+
+    Raises:
+        SandboxError: The daemon refused, or stayed away. The container is then left to the next run.
+    """
     from docker.errors import APIError, NotFound
 
-    try:
-        container.remove(force=True, v=True)
-    except NotFound:
-        return
-    except APIError as error:
-        if "already in progress" not in str(error):
-            raise
+    until = time.monotonic() + (PATIENCE_S if patience_s is None else patience_s)
+    while True:
+        try:
+            daemon.knock()
+            container.remove(force=True, v=True)
+            return
+        except NotFound:
+            return
+        except APIError as error:
+            if "already in progress" in str(error):
+                return
+            raise SandboxError(f"{_left(container)}: {error}", cause="daemon") from error
+        except OSError as error:
+            if time.monotonic() > until:
+                story = f"{_left(container)}, since no Docker daemon answers ({error})"
+                raise SandboxError(f"{story}. Start it: systemctl start docker.", cause="daemon") from error
+            time.sleep(_POLL_S)
+
+
+def _left(container: Container) -> str:
+    return f"the container {container.short_id} can't be removed now, and the next run removes it"
 
 
 def _run(client: DockerClient, image: str, spec: SandboxSpec, folder: Path, key: str) -> Container:

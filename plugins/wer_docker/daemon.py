@@ -39,9 +39,9 @@ def problem() -> str | None:
         import docker
     except ImportError:
         return "the Docker SDK is missing. Install it: pip install 'wer-skills[docker]'"
-    where = host or "unix:///var/run/docker.sock"
+    where = _where()
     try:
-        version = _knock(where)
+        version = _ask_version(where)
     except PermissionError:
         remedy = "Join its group: sudo usermod -aG docker $USER, and log in again"
         return f"this user may not talk to the Docker daemon at {where}. {remedy}"
@@ -57,16 +57,25 @@ def problem() -> str | None:
     return None
 
 
-def _knock(where: str) -> str:
-    """Ask for the version of the daemon's API.
+def knock() -> None:
+    """See that somebody listens, before the Docker SDK, which leaves its socket open when nobody does.
 
-    The Docker SDK leaves its socket open when nobody listens, or when it fails while it
-    is being made: so a socket of our own goes first, and the SDK is told a version.
+    Raises:
+        OSError: Nobody does.
     """
-    import docker
-
     with socket.socket(socket.AF_UNIX) as first:
         first.settimeout(_KNOCK_S)
-        first.connect(where.removeprefix("unix://"))
+        first.connect(_where().removeprefix("unix://"))
+
+
+def _where() -> str:
+    return os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+
+
+def _ask_version(where: str) -> str:
+    """Ask for the version of the daemon's API; the SDK is told one, or it would ask while it is being made."""
+    import docker
+
+    knock()
     with contextlib.closing(docker.DockerClient(where, version=_VERSION, timeout=_KNOCK_S)) as client:
         return str(client.api.version(api_version=False)["ApiVersion"])

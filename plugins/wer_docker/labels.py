@@ -32,7 +32,7 @@ def abandoned(labels: Mapping[str, str]) -> str | None:
     owner = Owner.read({word: labels.get(label, "") for label, word in _WORDS.items()})
     if owner.dead:
         return f"of process {owner.pid}, which has ended"
-    if time.time() > float(labels.get(_DEADLINE, "inf")):
+    if not owner.alive and time.time() > float(labels.get(_DEADLINE, "inf")):
         return "past its deadline"
     return None
 

@@ -14,7 +14,7 @@ from wer.records import SandboxSpec
 from wer.sandboxing import recipe
 from wer.sandboxing.machines import Machine
 from wer.sandboxing.pool import WorkerPool
-from wer.sandboxing.rendezvous import reap_folders
+from wer.sandboxing.scratch import reap_folders
 from wer_docker import daemon, images, labels
 from wer_docker.containers import ContainerMachine
 
@@ -38,18 +38,35 @@ class DockerSandbox:
         problem = await asyncio.to_thread(daemon.problem)
         if problem is not None:
             raise SandboxError(problem, cause="start")
-        client = daemon.connect()
+        from requests.exceptions import RequestException
+
+        client = await asyncio.to_thread(_connect)
         try:
             image = await asyncio.to_thread(lambda: images.build(client, spec, recipe.folders(spec)))
             return await WorkerPool.start(spec, ContainerLauncher(spec, client, image), workers)
-        except BaseException:
+        except BaseException as error:
             client.close()
+            if isinstance(error, ConnectionError | RequestException):
+                raise _gone(error) from error
             raise
 
     def reap(self) -> Sequence[str]:
         """Remove containers and socket folders of dead drivers."""
-        with contextlib.closing(daemon.connect()) as client:
+        with contextlib.closing(_connect()) as client:
             return [*labels.reap(client), *reap_folders()]
+
+
+def _connect() -> DockerClient:
+    from docker.errors import DockerException
+
+    try:
+        return daemon.connect()
+    except (DockerException, OSError) as error:
+        raise _gone(error) from error
+
+
+def _gone(error: Exception) -> SandboxError:
+    return SandboxError(f"the Docker daemon stopped answering: {error}", cause="start")
 
 
 class ContainerLauncher:

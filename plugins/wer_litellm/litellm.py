@@ -12,6 +12,7 @@ from attrs import define, field
 from wer.chat import reply_from_wire, schema_to_wire, to_wire, tools_to_wire
 from wer.errors import ConfigError, ModelError, ModelUnavailable, PromptTooLong, WerError
 from wer.records import Json, JsonObject, Message, Reply, Sampling, ToolSpec
+from wer.redaction import hidden
 from wer.serving.answers import seconds
 
 _TIMEOUT_S = 600.0
@@ -108,14 +109,15 @@ class LitellmModel:
 
 def _failure(name: str, error: Exception, kinds: Any) -> WerError:
     """Sort litellm's exceptions by whether another try can help."""
-    said = f"litellm/{name}: {type(error).__name__}: {str(error)[:500]}"
+    said = f"litellm/{name}: {type(error).__name__}: {hidden(str(error))[:500]}"
     if isinstance(error, kinds.ContextWindowExceededError):
         return PromptTooLong(f"{said}. Shorten the skill, or use a model with a larger context.")
     status = getattr(error, "status_code", None)
     for_now = (kinds.Timeout, kinds.APIConnectionError, kinds.RateLimitError, TimeoutError, OSError)
     if isinstance(error, for_now) or (isinstance(status, int) and (status >= 500 or status in {408, 429})):
         headers = getattr(getattr(error, "response", None), "headers", None) or {}
-        return ModelUnavailable(said, retry_after_s=seconds(headers.get("retry-after")))
+        kind = str(status or type(error).__name__)
+        return ModelUnavailable(said, retry_after_s=seconds(headers.get("retry-after")), kind=kind)
     if isinstance(error, kinds.AuthenticationError):
         return ModelError(f"{said}. Set the provider's API key in the environment.")
     return ModelError(said)

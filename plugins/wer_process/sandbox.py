@@ -10,7 +10,7 @@ from wer.contracts import Pool
 from wer.records import SandboxSpec
 from wer.sandboxing import recipe
 from wer.sandboxing.pool import WorkerPool
-from wer.sandboxing.rendezvous import reap_folders
+from wer.sandboxing.scratch import reap_folders
 from wer_process.launcher import ProcessLauncher
 
 

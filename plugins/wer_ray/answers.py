@@ -24,6 +24,7 @@ class Failure:
     Attributes:
         kind: The nearest class of `wer.errors`; empty for an exception that is none of WER's.
         cause: As in `wer.errors.SandboxError`.
+        what: As in `wer.errors.InfrastructureError.kind`.
         stderr_tail: Likewise.
         retry_after_s: As in `wer.errors.ModelUnavailable`.
         trace: Where it was raised, for a fault that nobody foresaw.
@@ -32,6 +33,7 @@ class Failure:
     kind: str
     message: str
     cause: str = ""
+    what: str = ""
     stderr_tail: str = ""
     retry_after_s: float | None = None
     trace: str = ""
@@ -44,12 +46,14 @@ class Answer:
     Attributes:
         result: Texts by name; empty after a failure.
         spent: What each role's model calls cost since the last answer, whoever asked.
+        faults: Failures of models since then that were tried again: kind, role, how often.
         said: What the user should know, a line each.
     """
 
     result: Mapping[str, str] = field(factory=dict)
     failure: Failure | None = None
     spent: Mapping[str, Usage] = field(factory=dict)
+    faults: Sequence[tuple[str, str, int]] = ()
     said: Sequence[str] = ()
 
 
@@ -98,6 +102,7 @@ def failure_of(error: Exception) -> Failure:
         kind=kinds[0] if kinds else "",
         message=str(error) if kinds else f"{type(error).__name__}: {error}",
         cause=str(getattr(error, "cause", "")),
+        what=str(getattr(error, "kind", "")),
         stderr_tail=str(getattr(error, "stderr_tail", "")),
         retry_after_s=getattr(error, "retry_after_s", None),
         trace="" if kinds else "".join(traceback.format_exception(error)),
@@ -117,7 +122,7 @@ def error_of(failure: Failure, *, place: str) -> Exception:
         error.stderr_tail = failure.stderr_tail
         return error
     if kind is errors.ModelUnavailable:
-        return errors.ModelUnavailable(message, retry_after_s=failure.retry_after_s)
+        return errors.ModelUnavailable(message, retry_after_s=failure.retry_after_s, kind=failure.what)
     if isinstance(kind, type) and issubclass(kind, WerError):
         return kind(message)
     return RuntimeError(f"{message}\n{failure.trace}")

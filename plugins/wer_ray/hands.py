@@ -29,6 +29,8 @@ _ENOUGH = 1000  # calls at a time into one actor: the loop's own gate is what li
 class WorkerLost(InfrastructureError):
     """Ray says that a worker is gone, or never came."""
 
+    kind = "lost worker"
+
 
 @define(eq=False, kw_only=True)
 class Hand:
@@ -69,6 +71,9 @@ class Hand:
             raise WorkerLost(f"the Ray worker on {self.node.place} is gone: {_in_short(error)}") from error
         for role, usage in answer.spent.items():
             self.setup.charge(role, usage)
+        for kind, role, count in answer.faults:
+            for _ in range(count):
+                self.setup.fault(kind, role)
         for line in answer.said:
             self.setup.say(f"{self.node.place}: {line}")
         if answer.failure is not None:

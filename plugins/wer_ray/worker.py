@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib.metadata import version
 from typing import Any
@@ -29,10 +30,15 @@ class Purse:
 
     def __init__(self) -> None:
         self._spent: dict[str, Usage] = {}
+        self._faults: Counter[tuple[str, str]] = Counter()
 
     def add_spend(self, role: str, usage: Usage) -> None:
         """Remember it until the next answer."""
         self._spent[role] = self._spent.get(role, Usage()) + usage
+
+    def add_fault(self, kind: str, place: str) -> None:
+        """Remember it until the next answer."""
+        self._faults[kind, place] += 1
 
     def spend(self) -> Mapping[str, Usage]:
         """What the next answer will tell."""
@@ -42,10 +48,11 @@ class Purse:
         """The driver counts them."""
         return 0
 
-    def empty(self) -> Mapping[str, Usage]:
-        """Give what was spent, and forget it."""
+    def empty(self) -> tuple[Mapping[str, Usage], Sequence[tuple[str, str, int]]]:
+        """Give what was spent and what failed, and forget it."""
         spent, self._spent = self._spent, {}
-        return spent
+        faults, self._faults = self._faults, Counter()
+        return spent, [(*fault, count) for fault, count in faults.items()]
 
 
 class Worker:
@@ -112,7 +119,7 @@ class Worker:
 
     async def _hello(self) -> Mapping[str, str]:
         hello = Hello(
-            identity=self._place.world.executor.identity,
+            identity=self._place.world.identity,
             isolation=self._place.isolation,
             concurrency=self._place.concurrency,
             running=self._running,
@@ -139,4 +146,5 @@ class Worker:
         except Exception as error:  # whatever it is, the driver must hear of it as data
             failure = failure_of(error)
         said, self._said[:] = tuple(self._said), ()
-        return write(Answer(result=result, failure=failure, spent=self._purse.empty(), said=said))
+        spent, faults = self._purse.empty()
+        return write(Answer(result=result, failure=failure, spent=spent, faults=faults, said=said))

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from attrs import define, evolve, field
 
+from wer.errors import PromptTooLong
 from wer.records import Json, Message, Sampling, Usage
 from wer.replies import Replies, json_object
 
@@ -41,11 +42,17 @@ class Talk:
         """Ask until an answer can be read, twice at most; the second time its author knows what was wrong.
 
         Raises:
-            Refusal: Neither could be read.
+            Refusal: Neither could be read, or the second request would have to be cut.
+            PromptTooLong: The first request would have to be cut.
         """
         refusal = Refusal()
         for attempt in range(_TRIES):
-            reply = await self.writer.ask(messages, evolve(sampling, seed=sampling.seed + attempt))
+            try:
+                reply = await self.writer.ask(messages, evolve(sampling, seed=sampling.seed + attempt))
+            except PromptTooLong:
+                if attempt == 0:
+                    raise
+                break
             self.texts.append(f"# {who}\n{reply.text}")
             self.usage = self.usage + reply.usage
             try:

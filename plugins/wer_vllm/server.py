@@ -16,8 +16,8 @@ from pathlib import Path
 import aiohttp
 from attrs import frozen
 
+from wer import keeper
 from wer.errors import ModelError
-from wer_vllm import keeper
 from wer_vllm.causes import last_words, likely_cause
 from wer_vllm.leftovers import Note, notes_folder
 

@@ -13,7 +13,8 @@ from wer.display import Display
 from wer.errors import ConfigError
 from wer.loop.benching import bench
 from wer.loop.opening import opened
-from wer.methods import configurations, named, over_seeds, recipe, recipes, writers
+from wer.methods import changed, configurations, named, over_seeds, recipe, recipes, writers
+from wer.reports import learning
 from wer.reports.benching import bench_lines, rows, write_files
 from wer.reports.benching import over_seeds as spread
 from wer.reports.replay import rejudge
@@ -104,6 +105,32 @@ def test_training_seeds_are_told_apart_from_task_noise(tmp_path):
     assert spread(found)["shallow"].tasks == 3
 
 
+def test_a_method_with_seed_skills_of_its_own_starts_from_those(tmp_path):
+    own = tmp_path / "SKILL.md"
+    own.write_text("---\nname: mine\ndescription: Mine.\n---\n## Workflow\n1. try, as I do\n")
+
+    store = compared(
+        tmp_path / "run", configured(methods={"shared": SHALLOW, "own": {**SHALLOW, "seed_skill": str(own)}})
+    )
+
+    began = {stage: found.state.skill.name for stage, found in store.experiences()}
+    assert began == {"shared/refine/refined/0": "counting", "own/refine/refined/0": "mine"}
+
+
+def test_methods_with_noise_of_their_own_share_the_truth_and_the_lines_say_what_each_was_shown(tmp_path):
+    noisy = {**SHALLOW, "training": {"phases": 0, "verifier_noise": 0.5}}
+    config = configured(methods={"clean": SHALLOW, "noisy": noisy})
+    store = compared(tmp_path / "run", config)
+
+    [told] = learning.sentences(store, config)
+
+    assert told.startswith("noisy: verifier noise 0.5: ")
+    assert {each.method: each.flipped > 0 for each in learning.seen(store, config)} == {
+        "clean": False,
+        "noisy": True,
+    }
+
+
 def test_an_unknown_method_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match="'skiler'; did you mean 'skiller'"):
         named(["none", "skiler"])
@@ -112,6 +139,52 @@ def test_an_unknown_method_is_refused_with_the_nearest():
 def test_a_method_may_not_change_what_all_must_share():
     with pytest.raises(ConfigError, match=r"\[methods.mine\] changes executor"):
         configurations(configured(methods={"mine": {"executor": "scribe/b"}}))
+
+
+@pytest.mark.parametrize("setting", [{"training": {"train_limit": 1}}, {"limits": {"retries": 0}}])
+def test_a_method_may_not_change_what_is_opened_once_for_all(setting):
+    with pytest.raises(ConfigError, match=r"\[methods.mine\] changes (training.train_limit|limits)"):
+        configurations(configured(methods={"mine": setting}))
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil", "a/b", "a b", "", ".", "again", "no-op", "refined", "seed", "x" * 65]
+)
+def test_a_name_that_is_no_folders_or_another_conditions_is_refused(name):
+    with pytest.raises(ConfigError, match="can't"):
+        configurations(configured(methods={name: SHALLOW}))
+
+
+def test_a_table_changes_a_named_method_key_by_key_and_adds_others():
+    tables = changed(
+        named(["prompted"]), {"prompted": {"training": {"n": 4}}, "mine": {"backend": "prompted"}}
+    )
+
+    assert tables == {
+        "prompted": {"backend": "prompted", "training": {"phases": 0, "n": 4}},
+        "mine": {"backend": "prompted"},
+    }
+
+
+def test_tables_alone_choose_and_change_the_methods_of_their_names():
+    assert changed({}, {"prompted": {"training": {"n": 4}}})["prompted"] == {
+        "backend": "prompted",
+        "training": {"phases": 0, "n": 4},
+    }
+
+
+def test_each_method_has_its_own_leak_policy(tmp_path):
+    config = configured(methods={"strict": {**SHALLOW, "leak": "refuse"}})
+
+    async def policies():
+        store = Store(tmp_path / "wer.sqlite", create=True)
+        with Display(Console(quiet=True)) as display:
+            found = plugins.load(extra=(counting,))
+            async with opened(config, folder=tmp_path, store=store, plugins=found, display=display) as run:
+                [(name, method)] = configurations(config).items()
+                return run.screen.policy, run.scoped(name, method).screen.policy
+
+    assert asyncio.run(policies()) == ("report", "refuse")
 
 
 @pytest.mark.parametrize("name", recipes())
@@ -123,6 +196,16 @@ def test_every_recipe_resolves_to_whole_configurations(name):
 
 def test_writers_are_named_by_their_model():
     assert list(writers(["openai/a@http://x/v1", "litellm/anthropic/b"])) == ["a", "anthropic-b"]
+    assert writers(["openai/a"], "seed-writers")["a"] == {"backend": "grpo", "seed_writer": "openai/a"}
+
+
+def test_writers_that_would_share_a_name_are_refused():
+    with pytest.raises(ConfigError, match="would both be called 'a'"):
+        writers(["openai/a@http://x/v1", "openai/a@http://y/v1"])
+
+
+def test_the_name_of_a_writer_can_name_a_method():
+    assert list(writers(["openai/llama3:8b", "torch//my/weights"])) == ["llama3-8b", "my-weights"]
 
 
 def test_holm_multiplies_the_smallest_p_by_the_number_of_comparisons_and_never_falls():

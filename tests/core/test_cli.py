@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
+from attrs import evolve
 from support import counting
 from support.perform import configured, perform
 
@@ -84,6 +85,9 @@ def wer(monkeypatch, capfd, tmp_path):
         ),
         ([*TAU2, "--user-model", "openai/m@http://127.0.0.1:9/v1", "--max-cost", "5"], "is unknown"),
         (["eval", "absent.md", "--env", "bfcl"], "cannot read 'absent.md'"),
+        (["bench", "--resume", "x", "--methods", "wer"], "can't be changed in a comparison that goes on"),
+        (["bench", *RUN[1:], "--methods", "wer", "--train-seeds", "0,x"], "are not different whole numbers"),
+        (["bench", *RUN[1:], "--methods", "wer", "--train-seeds", "1,01"], "are not different whole numbers"),
         (["show", "nothing"], "no run named 'nothing'"),
         (["run", "--resume", "nothing"], "no run named 'nothing'"),
         (["models", "pull", "qwen2.5-code-0.5b"], "Did you mean 'qwen2.5-coder-0.5b'?"),
@@ -145,6 +149,30 @@ def test_a_run_that_goes_on_refuses_options_that_would_make_it_another(wer, tmp_
 
     assert status == 2
     assert "--backend, --set training.k=8 can't be changed" in printed
+
+
+def test_a_dry_run_of_a_comparison_that_goes_on_performs_nothing(wer, tmp_path):
+    config = resolve(None, None, (), {"env": ["bfcl"], "executor": "openai/m@http://127.0.0.1:9/v1"})
+    methods = {"mine": {"backend": "prompted", "training": {"phases": 0}}}
+    folder = folders.create(
+        tmp_path / "runs", evolve(config, methods=methods), command="bench", now=datetime.now(UTC)
+    )
+    Store(folder / "wer.sqlite", create=True).close()
+
+    status, printed = wer("bench", "--resume", str(folder), "--dry-run", "--search-rollouts", "7")
+
+    assert status == 0
+    assert "rollouts in all" in printed
+    assert sorted(path.name for path in folder.iterdir()) == ["about.toml", "run.toml", "wer.sqlite"]
+
+
+def test_a_merge_of_a_skill_with_itself_is_refused(wer, tmp_path):
+    (tmp_path / "SKILL.md").write_text(SKILL)
+
+    status, printed = wer("merge", "SKILL.md", "SKILL.md", "--writer", "local/x", "--out", "merged")
+
+    assert status == 2
+    assert "named twice" in printed
 
 
 def test_an_evaluation_can_not_be_gone_on_with_as_a_run(wer, tmp_path):

@@ -8,6 +8,7 @@ from support.mock_openai import MockOpenAI
 
 from wer import plugins
 from wer.cli import main
+from wer.jobs import named_skills
 from wer.records import Skill
 from wer.reports.results import results
 from wer.skills import save_skill
@@ -46,3 +47,11 @@ def test_a_run_without_refined_skills_is_refused(tmp_path, capsys):
         main(["compare", str(run), str(run), "--env=bfcl", "--executor=openai/m"])
 
     assert "has no refined skills: give a SKILL.md" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_skill_that_is_called_as_a_baseline_takes_another_name(tmp_path):
+    paths = [
+        Path(written(tmp_path / str(place), name, GOOD)) for place, name in enumerate(("none", "a", "a"))
+    ]
+
+    assert list(named_skills(paths)) == ["none-1", "a", "a-3"]

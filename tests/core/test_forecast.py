@@ -3,8 +3,10 @@
 from types import ModuleType
 
 import pytest
+from support import till
 
 from wer import hookimpl, plugins
+from wer.cli.forecast import foresee
 from wer.configuration import resolve
 from wer.contracts import Provider
 from wer.errors import ConfigError
@@ -12,7 +14,7 @@ from wer.loop.checking import check_names
 from wer.loop.domains import Domain
 from wer.loop.roles import concurrency
 from wer.records import Task
-from wer.reports.forecast import forecast
+from wer.reports.forecast import Plan, forecast, total
 
 TASK = Task(id="t", env="bfcl", domain="d", split="train", turns=("go",))
 DOMAIN = Domain(name="bfcl/d", env="bfcl", train=(TASK,), test=(TASK,))
@@ -22,10 +24,14 @@ def never(rest):
     raise AssertionError("a model was opened before the forecast")
 
 
-def found(provider):
+def found_module(provider):
     module = ModuleType("mine")
     module.wer_models = hookimpl(lambda: {"mine": provider})
-    return plugins.load(extra=[module])
+    return module
+
+
+def found(provider):
+    return plugins.load(extra=[found_module(provider)])
 
 
 def config(**given):
@@ -71,8 +77,8 @@ def test_a_simulated_user_has_a_line_of_its_own():
 def test_rollouts_at_a_time_are_what_the_provider_says_unless_configured():
     provider = Provider(never, concurrency=3)
 
-    assert concurrency(config(), found(provider)) == 3
-    assert concurrency(config(concurrency=7), found(provider)) == 7
+    assert concurrency(config(), found(provider), {}) == 3
+    assert concurrency(config(concurrency=7), found(provider), {}) == 7
 
 
 def test_a_cap_on_money_is_refused_before_an_unpriced_model_is_opened():
@@ -85,3 +91,33 @@ def test_a_cap_on_money_is_refused_before_an_unpriced_model_is_opened():
 @pytest.mark.parametrize("cost", ["free", "reported"])
 def test_a_cap_on_money_is_kept_for_models_whose_cost_is_known(cost):
     check_names(config(budget={"max_cost": 5.0}), found(Provider(never, cost=cost)))
+
+
+def test_the_agent_that_does_nothing_is_counted_as_a_cap_counts_it():
+    ahead = forecast(config(), [DOMAIN], found(never), Plan(conditions=2))
+
+    assert ahead.total == 2 * 3 + 1
+
+
+def test_methods_are_forecast_with_their_own_settings():
+    plain, deep = config(), config(refinement={"rounds": 5})
+    alone = [forecast(each, [DOMAIN], found(never), Plan(revised=1)) for each in (plain, deep)]
+
+    both = total([forecast(plain, [DOMAIN], found(never), Plan(scans=2, conditions=2)), *alone])
+
+    assert dict(both.rollouts)["refinement rounds"] == (2 + 5) * 2
+    assert next(role.calls for role in both.roles if role.role == "writer") == 2 + 5
+    assert both.measured == 1
+
+
+@pytest.mark.parametrize(("split", "plan"), [("train", Plan(scans=2)), ("test", Plan(conditions=2))])
+def test_a_split_without_tasks_is_refused_before_anything_is_paid(split, plan):
+    class Lacking(till.Till):
+        def tasks(self, domain, wanted):
+            return () if wanted == split else super().tasks(domain, wanted)
+
+    offered = plugins.load(extra=[till.plugin(Lacking), found_module(never)])
+    lacking = resolve(None, None, (), {"env": ["till"], "executor": "mine/m"})
+
+    with pytest.raises(ConfigError, match=f"till/till has no {split}(ing)? tasks"):
+        foresee(lacking, offered, plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from wer.measures import MEASURES, OF_GROUPS, OF_SOME, OF_UPDATE, OF_WORK, describe
 from wer.records import (
@@ -19,6 +20,7 @@ from wer.records import (
     Usage,
     Verdict,
 )
+from wer.reward import RewardRule
 
 STATE = RefinementState(
     task=Task(id="t", env="e", domain="d", split="train", turns=("go",)), skill=Skill(body="b"), evidence=()
@@ -121,6 +123,35 @@ def test_scaled_advantages_weigh_each_group_the_same(scaled, task, fmt):
     assert found["advantage_share_task"] == pytest.approx(task)
     assert found["advantage_share_fmt"] == pytest.approx(fmt)
     assert found["advantage_share_len"] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("terms", "task", "fmt", "length"),
+    [
+        (("task",), 1.0, 0.0, 0.0),
+        (("task", "len"), 2.0, 0.0, -1.0),  # covariances .25 and -.125 of (1, 0) and (.5, 1) over 2
+        (("fmt", "task"), 0.5, 0.5, 0.0),
+    ],
+)
+def test_a_term_that_is_not_paid_has_no_share_and_the_others_share_the_whole(terms, task, fmt, length):
+    rule = RewardRule(terms=terms)
+    group = [
+        rewarded(experience(True, length=0.5), rule, reasoning=450),
+        rewarded(experience(False, fmt=0.0), rule, reasoning=300),
+    ]
+
+    found = describe([group])
+
+    assert found["advantage_share_task"] == pytest.approx(task)
+    assert found["advantage_share_fmt"] == pytest.approx(fmt)
+    assert found["advantage_share_len"] == pytest.approx(length)
+
+
+def rewarded(found, rule, *, reasoning):
+    """The same candidate with so many words of reasoning, paid by a rule."""
+    candidate = evolve(found.candidate, reasoning="word " * reasoning)
+    verdicts = [each.verdict for each in found.rollouts]
+    return evolve(found, reward=rule.reward(candidate, verdicts, phase=0, phases=1))
 
 
 def test_groups_without_variance_have_no_shares():

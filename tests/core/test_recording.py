@@ -205,7 +205,7 @@ def test_a_configuration_is_shown_without_its_secrets(value, shown):
 
 def test_trackers_see_the_configuration_without_secrets(tmp_path):
     made = []
-    config = stepping(executor_options__api_key="sesame", environment__counting__password="sesame")
+    config = stepping(executor_options__cookie="sesame", environment__counting__token="sesame")
 
     perform(tmp_path / "run", config, extra=(plugin(made),))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,6 +103,24 @@ def test_with_more_rollouts_the_candidates_closest_to_half_come_first():
 
     assert retain([quarter, half]) == (half, quarter)
     assert mixedness(quarter.rollouts) == pytest.approx(0.5)
+
+
+def test_exactly_half_or_everything_can_be_retained_instead():
+    quarter, half = experience(True, False, False, False, index=1), experience(True, False, index=2)
+    none = experience(False, False, index=3)
+
+    assert retain([quarter, half, none], "half") == (half,)
+    assert retain([quarter, half, none], "all") == (half, quarter, none)
+
+
+def test_several_executors_are_mixed_each_by_itself():
+    one = experience(True, True, False, False)
+    apart = [evolve(each, executor=name) for each, name in zip(one.rollouts, "aabb", strict=True)]
+    mixed = [evolve(each, executor=name) for each, name in zip(one.rollouts, "abab", strict=True)]
+
+    assert (mixedness(apart), mixedness(mixed)) == (0.0, 1.0)
+    assert [rollout.executor for rollout in matched_pair(mixed)] == ["a", "a"]
+    assert [rollout.verdict.passed for rollout in matched_pair(apart)] == [False]
 
 
 def test_assembly_keeps_the_pair_the_skill_and_the_task_and_counts_the_round():

@@ -1,6 +1,7 @@
 """Nothing stays on the machine: not after closing, not after a failure, not after ``kill -9``."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -120,10 +121,22 @@ def test_an_owner_is_dead_only_when_that_is_certain():
 
 
 def test_half_made_folders_and_folders_of_others_are_left_alone(tmp_path, monkeypatch):
-    from wer.sandboxing import rendezvous
+    from wer.sandboxing import scratch
 
-    monkeypatch.setattr(rendezvous.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path))
     (tmp_path / "wer-sandbox-half").mkdir()
 
-    assert rendezvous.reap_folders() == []
+    assert scratch.reap_folders() == []
     assert (tmp_path / "wer-sandbox-half").is_dir()
+
+
+def test_any_folder_of_a_process_that_was_killed_goes_at_the_next_start(tmp_path, monkeypatch):
+    from wer.sandboxing import scratch
+
+    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path))
+    mine, dead = scratch.scratch_folder("agent"), scratch.scratch_folder("agent")
+    note = dead / "owner.json"
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"start": "1"}))
+
+    assert len(scratch.reap_folders()) == 1
+    assert mine.is_dir() and not dead.exists()

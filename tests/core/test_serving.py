@@ -196,6 +196,25 @@ async def test_a_wrong_content_type_with_right_json_is_a_reply():
     assert reply.text == "hi"
 
 
+async def test_a_reply_of_not_one_token_is_a_fault_and_silence_of_the_models_own_is_a_reply():
+    silent, _ = await ask(answers({"content": ""}, completion_tokens=1))
+
+    assert silent.text == ""
+    with pytest.raises(ModelUnavailable, match="empty reply: no text, no call, not one token"):
+        await ask(answers({"content": None}, completion_tokens=0))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["[" * 101 + "]" * 101, '{"a":' * 500 + "1" + "}" * 500, '{"a": "' + "x" * (1 << 20) + '"}'],
+    ids=["lists", "objects", "a megabyte"],
+)
+async def test_arguments_that_no_store_could_carry_are_malformed(raw):
+    reply, _ = await ask(calls("ls", raw))
+
+    assert reply.calls == () and reply.malformed == (f"ls {raw}",)
+
+
 async def test_invalid_unicode_is_replaced_and_read():
     bytes_reply, _ = await ask(sends_bytes(b'{"choices": [{"message": {"content": "a\xff"}}]}'))
     surrogate_reply, _ = await ask(sends_bytes(rb'{"choices": [{"message": {"content": "a\ud800"}}]}'))

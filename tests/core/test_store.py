@@ -49,7 +49,7 @@ def test_a_full_disk_is_told_with_a_remedy_whatever_is_written(tmp_path, write):
     store = Store(tmp_path / "wer.sqlite", create=True)
     store.put_task(TASK)
 
-    with full_disk(), pytest.raises(StoreError, match=r"free disk space .* wer run --resume"):
+    with full_disk(), pytest.raises(StoreError, match=r"free disk space .* go on with --resume"):
         write(store)
 
     write(store)

@@ -83,6 +83,47 @@ def test_a_revision_request_carries_query_tools_context_skill_and_both_trajector
     assert "<skill>" in system.content
 
 
+def long(passed: bool, *, alike: int, then: int) -> Rollout:
+    """A rollout with some steps that every other has too, and some of its own."""
+    said = [f"as always {i}" for i in range(alike)] + [f"{passed} {i}" for i in range(then)]
+    steps = tuple(Step(turn=0, text=each) for each in said)
+    trajectory = Trajectory(messages=("Go to x.",), steps=steps, end=End(by="agent"), seed=1)
+    return evolve(rollout(passed, str(passed)), trajectory=trajectory)
+
+
+def test_a_pair_may_be_told_from_shortly_before_it_parts():
+    pair = (long(True, alike=9, then=2), long(False, alike=9, then=1))
+    state = evolve(STATE, evidence=pair, form="divergence")
+
+    success, failure = revision_messages(state)[-1].content.split("# Failure")
+
+    for block in (
+        success,
+        failure,
+    ):  # the message and nine steps are equal, and the last three of them are told
+        assert "(the first 7 messages and steps, the same in both rollouts, are left out)" in block
+        assert "as always 5" not in block and "agent: as always 6\nagent: as always 7" in block
+    assert "agent: True 0\nagent: True 1" in success and "agent: False 0" in failure
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        (long(True, alike=2, then=3), long(False, alike=2, then=3)),
+        (long(True, alike=0, then=9), long(False, alike=0, then=9)),
+        (long(False, alike=9, then=1),),
+    ],
+)
+def test_what_is_short_parts_at_once_or_has_no_pair_is_told_verbatim(evidence):
+    state = evolve(STATE, evidence=evidence)
+
+    assert revision_messages(evolve(state, form="divergence")) == revision_messages(state)
+
+
+def test_the_form_of_the_evidence_does_not_make_it_another_state():
+    assert evolve(STATE, form="divergence").id == STATE.id
+
+
 def test_a_seed_request_knows_only_the_query_and_the_tools():
     user = seed_messages(TASK)[-1].content
 
@@ -122,6 +163,19 @@ def test_a_well_formed_answer_gives_reasoning_and_skill():
     assert candidate.reasoning == "because"
     assert candidate.skill is not None and candidate.skill.name == "new-name"
     assert candidate.skill.description == SKILL.description
+
+
+def test_a_writer_may_revise_the_description_and_sees_the_one_in_force():
+    text = GOOD.replace("name: new-name", f"name: {SKILL.name}\ndescription: Use when folders are missing.")
+    body = text.replace("## Workflow\n1. Go.", SKILL.body)
+
+    candidate = parse_candidate(body, state=STATE, index=0)
+
+    assert candidate.skill is not None
+    assert candidate.skill.description == "Use when folders are missing."
+    assert (candidate.skill.name, candidate.skill.body) == (SKILL.name, SKILL.body)
+    assert candidate.skill.id != SKILL.id  # so that its rollouts are its own
+    assert f"description: {SKILL.description}" in revision_messages(STATE)[-1].content
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,12 @@ def finished(commands, tmp_path_factory):
     return made, mock
 
 
+def test_the_demo_runs_where_wer_was_installed_alone(commands, tmp_path):
+    shown = " ".join(run(commands / "wer", "demo", cwd=tmp_path).split())
+
+    assert "every verdict is the one recorded" in shown
+
+
 def _references():
     return {
         message: [ToolCall(**call) for call in calls]

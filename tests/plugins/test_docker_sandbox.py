@@ -10,7 +10,7 @@ from support import census, tiers
 
 import wer_docker
 from wer.errors import SandboxError
-from wer_docker import labels
+from wer_docker import daemon, labels
 
 
 def docker_sandbox():
@@ -38,6 +38,15 @@ def test_a_daemon_that_never_answers_is_given_up_soon(monkeypatch, tmp_path):
         problem = docker_sandbox().unavailable()
 
     assert f"no Docker daemon answers at unix://{silent}" in problem
+
+
+def test_a_daemon_that_refuses_this_user_is_told_so_with_the_remedy(monkeypatch):
+    def refuse() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(daemon, "knock", refuse)
+
+    assert "sudo usermod -aG docker" in docker_sandbox().unavailable()
 
 
 async def test_a_daemon_that_is_too_old_is_told_so(monkeypatch, tmp_path):
@@ -85,6 +94,7 @@ def test_containers_of_the_living_and_of_unknown_owners_are_kept_until_their_dea
     assert labels.abandoned(elsewhere) is None
     assert labels.abandoned(elsewhere | {"wer.deadline": str(int(time.time()) - 1)}) == "past its deadline"
     assert "has ended" in labels.abandoned(mine | {"wer.pidstart": "1"})
+    assert labels.abandoned(mine | {"wer.deadline": "1"}) is None, "a clock that jumped kills nobody"
 
 
 @pytest.mark.docker

@@ -41,6 +41,7 @@ def test_preset_cpu_in_the_small_trains_a_writer_and_measures_its_skills(tmp_pat
     assert [stage for stage, _ in store.experiences()] == ["train/0"] * 2
     assert store.metrics()[0][2]["generation_s"] > 0
     assert (folder / "checkpoints" / "final" / "merged" / "config.json").is_file()
+    assert (folder / "checkpoints" / "final" / "merged" / "wer-writer.json").is_file()
     assert set(results(store).conditions) == {"none", "seed", "refined", "no-op"}
     again = list(rejudge(store, plugins.load()))
     assert again and all(found.agrees for found in again)

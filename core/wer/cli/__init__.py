@@ -15,6 +15,7 @@ from cyclopts import App
 from rich.console import Console
 
 from wer.errors import WerError
+from wer.redaction import hidden
 from wer.skills.cleaning import plain
 
 _HELP = """Write, Execute, Refine: make the written skill of a tool-using agent better, from verified execution.
@@ -24,6 +25,7 @@ _HELP = """Write, Execute, Refine: make the written skill of a tool-using agent 
 
 COMMANDS = {
     "init": ("wer.cli.init:init", "Write a start for tasks and a check of your own."),
+    "demo": ("wer.cli.demo:demo", "Show a recorded run in ten seconds: nothing is downloaded."),
     "run": ("wer.cli.run:run", "Make better skills and measure them: the whole protocol."),
     "refine": ("wer.cli.refine:refine", "Revise a skill from what happens on the training tasks."),
     "eval": ("wer.cli.evaluate:evaluate", "Measure Pass@1 of a skill beside no skill."),
@@ -32,6 +34,8 @@ COMMANDS = {
     "merge": ("wer.cli.merge:merge", "Merge several skills of one family into one."),
     "status": ("wer.cli.status:status", "Say what a run has done so far, from another terminal."),
     "show": ("wer.cli.show:show", "Show a run's best skill, its diff, its table, its evidence."),
+    "view": ("wer.cli.view:view", "Look at a run in the browser, live."),
+    "report": ("wer.cli.report:report", "Write a run into one HTML file."),
     "verify": ("wer.cli.verify:verify", "Judge a run's stored rollouts again and compare."),
     "export": ("wer.cli.export:export", "Export a run's skills, experience or trained writer."),
     "plugin": ("wer.cli.plugin:app", "List, check and begin plugins: environments, verifiers, ..."),
@@ -73,14 +77,14 @@ def main(words: Sequence[str] | None = None) -> None:
         with _ending_as_ctrl_c(ended_by):
             _app(words[0] if words else "")(words)
     except WerError as error:
-        console.print(plain(f"wer: {error}"), style="red", markup=False)
+        console.print(plain(hidden(f"wer: {error}")), style="red", markup=False)
         sys.exit(2)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(141)
         console.print(
-            plain(f"wer: {error}. Check the path, permissions and space."), style="red", markup=False
+            plain(hidden(f"wer: {error}. Check the path, permissions and space.")), style="red", markup=False
         )
         sys.exit(2)
     except KeyboardInterrupt:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
+from attrs import evolve
 from cyclopts import Parameter
 from rich.console import Console
 
@@ -19,7 +21,7 @@ from wer.errors import ConfigError
 from wer.loop.benching import bench as compare_methods
 from wer.loop.checking import check_names
 from wer.loop.opening import Run
-from wer.methods import configurations, named, over_seeds, recipe, writers
+from wer.methods import OF_WRITERS, changed, configurations, named, over_seeds, recipe, writers
 from wer.records import Json
 from wer.reports.benching import bench_lines, bench_table, write_files
 from wer.reports.forecast import Plan
@@ -31,17 +33,24 @@ def bench(
     methods: Annotated[
         str | None,
         Parameter(
-            help="Separated by commas: prompted,skiller,trace2skill,skill_r1,wer,gepa. none and seed are added."
+            help="Separated by commas: prompted,skiller,trace2skill,skill_r1_inference,skill_r1,wer,wer-openrlhf,gepa. "
+            "none and seed are added."
         ),
     ] = None,
     recipe_: Annotated[
         str | None,
         Parameter(
-            name="--recipe", help="A grid after the paper's tables: main, phases, depth, writers, ablations."
+            name="--recipe",
+            help="A grid after the paper's tables: main, phases, depth, writers, seed-writers, ablations; or after "
+            "the questions that it leaves open: noise, evidence, retention.",
         ),
     ] = None,
     writers_: Annotated[
-        str | None, Parameter(name="--writers", help="Models for --recipe writers, separated by commas.")
+        str | None,
+        Parameter(
+            name="--writers",
+            help="Models for --recipe writers (who revises) or seed-writers (who drafts), separated by commas.",
+        ),
     ] = None,
     train_seeds: Annotated[
         str, Parameter(help="Each method once a seed, for the spread over trainings: 0,1,2.")
@@ -64,58 +73,71 @@ def bench(
     """
     found = plugins.load()
     if resume is not None:
+        if methods is not None or recipe_ is not None or writers_ is not None or train_seeds:
+            raise ConfigError(
+                "--methods, --recipe, --writers and --train-seeds can't be changed in a comparison that goes on. "
+                "Leave them out, or start a new one."
+            )
         folder = folders.find(runs, resume)
         folders.demand_command(folder, "bench")
         folders.demand_store(folder)
-        _perform(settings.resume(folder / "run.toml"), folder, found)
+        caps = {"search_rollouts": search_rollouts, "search_tokens": search_tokens}
+        raised = [f"budget.{name}={cap}" for name, cap in caps.items() if cap is not None]
+        settings = evolve(settings, set=[*(settings.set or ()), *raised])
+        config = settings.resume(folder / "run.toml")
+        _foresee(config, found)
+        if not dry_run:
+            _perform(config, folder, found)
         return
     config = settings.resolve(budget__search_rollouts=search_rollouts, budget__search_tokens=search_tokens)
-    chosen = _chosen(methods, recipe_, writers_)
-    tables = {name: {**table, **config.methods.get(name, {})} for name, table in chosen.items()}
-    tables |= {name: dict(table) for name, table in config.methods.items() if not chosen}
+    tables = changed(_chosen(methods, recipe_, writers_), config.methods)
     if not tables:
         raise ConfigError(
             "nothing to compare: give --methods, --recipe, or tables [methods.NAME] in wer.toml. "
             "For one method beside its baselines there is wer run."
         )
-    seeds = [int(seed) for seed in listed("--train-seeds", train_seeds)] if train_seeds else [config.seed]
-    config = settings.resolve(
-        budget__search_rollouts=search_rollouts,
-        budget__search_tokens=search_tokens,
-        methods=dict(over_seeds(tables, seeds)),
-    )
-    for each in configurations(config).values():
-        check_names(each, found)
-    foresee(config, found, _plan(config))
+    config = evolve(config, methods=over_seeds(tables, _seeds(train_seeds) or [config.seed]))
+    _foresee(config, found)
     if not dry_run:
         _perform(config, folders.create(runs, config, command="bench", now=datetime.now(UTC)), found)
 
 
 def _chosen(methods: str | None, name: str | None, models: str | None) -> Mapping[str, Mapping[str, Json]]:
     """What the options ask for; nothing when they ask for nothing."""
-    if (name == "writers") != (models is not None):
+    if (name in OF_WRITERS) != (models is not None):
         raise ConfigError(
-            "--recipe writers and --writers openai/a,openai/b belong together: give both or neither."
+            f"--recipe {' or '.join(OF_WRITERS)} and --writers openai/a,openai/b belong together: give both or neither."
         )
     if methods is not None and name is not None:
         raise ConfigError("--methods and --recipe both say what is compared: give one.")
-    if models is not None:
-        return writers(listed("--writers", models))
+    if models is not None and name is not None:
+        return writers(listed("--writers", models), name)
     if name is not None:
         return recipe(name)
     return named(listed("--methods", methods)) if methods is not None else {}
 
 
-def _plan(config: RunConfig) -> Plan:
-    """The most that all methods together perform."""
-    each = configurations(config).values()
-    return Plan(
-        scans=2,
-        phases=sum(method.training.phases for method in each),
-        revised=len(each),
-        merged=len(each) + 1,
-        conditions=len(each) + 3,
-    )
+def _seeds(text: str) -> list[int]:
+    """The training seeds; none where none is given."""
+    words = listed("--train-seeds", text) if text else []
+    if not all(re.fullmatch(r"-?\d+", word) for word in words) or len(set(map(int, words))) < len(words):
+        raise ConfigError(f"--train-seeds {text!r} are not different whole numbers, such as 0,1,2")
+    return [int(word) for word in words]
+
+
+def _foresee(config: RunConfig, found: plugins.Plugins) -> None:
+    """Check every method, and print the most that is performed for all of them together, and for each."""
+    methods = list(configurations(config).values())
+    for method in methods:
+        check_names(method, found)
+    plan = Plan(scans=2, merged=1, conditions=len(methods) + 3)
+    foresee(config, found, plan, beside=[(method, _plan(method, shared=config)) for method in methods])
+
+
+def _plan(method: RunConfig, *, shared: RunConfig) -> Plan:
+    """The most that one method performs; one with seed skills of its own scans the tasks with them."""
+    own = (method.seed_skill, method.seed_writer) != (shared.seed_skill, shared.seed_writer)
+    return Plan(scans=2 * own, phases=method.training.phases, revised=1, merged=1)
 
 
 def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:

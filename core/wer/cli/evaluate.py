@@ -8,19 +8,13 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from wer import plugins
+from wer import jobs, plugins
 from wer.cli.forecast import foresee
 from wer.cli.options import DryRun, Runs, Settings
-from wer.cli.performing import conclude, create_and_perform
+from wer.cli.performing import perform_job, report
 from wer.errors import ConfigError
-from wer.gate import OLD, gate
-from wer.loop.measuring import AGAIN, measure
-from wer.loop.opening import Run
-from wer.loop.running import publish, run_protocol
-from wer.records import NO_SKILL, Skill, Split
-from wer.reports.benching import bench_lines
-from wer.reports.forecast import Plan
-from wer.reports.gating import EXIT, Gate, Rule
+from wer.records import Skill, Split
+from wer.reports.gating import EXIT, Rule
 from wer.skills import load_skill
 
 
@@ -74,26 +68,12 @@ def evaluate(
     measured = load_skill(skill)
     config = settings.resolve(evaluation__trials=trials)
     found = plugins.load()
-    foresee(config, found, Plan(conditions=3 if aa else 2, split=split))
+    job = jobs.measurement(measured, split=split, again=aa)
+    foresee(config, found, job.plan)
     if dry_run:
         return
-
-    async def work(run: Run) -> None:
-        conditions = {
-            "none": {domain.name: NO_SKILL for domain in run.domains},
-            "skill": {domain.name: measured for domain in run.domains},
-        }
-        publish(run, {"skill": conditions["skill"]})
-        run.store.put_document("about", "split", split)
-        await measure(run, conditions, split=split)
-        if aa:
-            run.store.put_document("about", "bases", "skill")
-            await measure(run, {AGAIN: conditions["skill"]}, split=split, purpose="again")
-        conclude(run)
-        for line in bench_lines(run.store, base="skill"):
-            Console(highlight=False, soft_wrap=True).print(line, markup=False)
-
-    create_and_perform("eval", config, runs, found, work)
+    folder, _ = perform_job(job, config, runs, found)
+    report(folder, config)
 
 
 def _gate(
@@ -110,27 +90,18 @@ def _gate(
     rule = Rule(margin=None if points is None else points / 100)
     config = settings.resolve(evaluation__trials=trials)
     found = plugins.load()
-    foresee(config, found, Plan(conditions=2, split=split))
+    job = jobs.gating(new, old, rule, split=split)
+    foresee(config, found, job.plan)
     if dry_run:
         return
-    answers: list[Gate] = []
-
-    async def work(run: Run) -> None:
-        names = [domain.name for domain in run.domains]
-        run.store.put_document("about", "split", split)
-        run.store.put_document("about", "bases", OLD)
-        answers.append(
-            await gate(run, dict.fromkeys(names, new), dict.fromkeys(names, old), rule, split=split)
-        )
-        conclude(run)
-
-    folder = create_and_perform("eval", config, runs, found, work)
+    folder, answer = perform_job(job, config, runs, found)
+    report(folder, config)
     out = Console(highlight=False, soft_wrap=True)
-    for line in answers[0].lines():
+    for line in answer.lines():
         out.print(line, markup=False)
-    for path in answers[0].write(folder):
+    for path in answer.write(folder):
         out.print(str(path), markup=False)
-    raise SystemExit(EXIT[answers[0].answer])
+    raise SystemExit(EXIT[answer.answer])
 
 
 def _evaluate_writer(settings: Settings, split: str, trials: int | None, dry_run: bool, runs: Path) -> None:
@@ -152,9 +123,5 @@ def _evaluate_writer(settings: Settings, split: str, trials: int | None, dry_run
     foresee(config, found)
     if dry_run:
         return
-
-    async def work(run: Run) -> None:
-        await run_protocol(run)
-        conclude(run)
-
-    create_and_perform("eval", config, runs, found, work)
+    folder, _ = perform_job(jobs.protocol("eval"), config, runs, found)
+    report(folder, config)

@@ -5,16 +5,25 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
+from wer import folders
 from wer.cli.options import Runs, run_folder
 from wer.codec import to_json
+from wer.configuration import RunConfig
 from wer.errors import WerError
+from wer.methods import configurations
 from wer.records import Experience
+from wer.reports.learning import method_at
+from wer.reports.sharing import complete
+from wer.reports.showing import published
+from wer.shown import Shown
+from wer.skills.documents import skill_prompt
 from wer.store import Store
 from wer.writing import revision_messages
 
@@ -23,14 +32,15 @@ def export(
     run: str | None = None,
     *,
     form: Annotated[
-        Literal["skills", "jsonl", "metrics", "hf"],
+        Literal["skill", "prompt", "jsonl", "metrics", "hf", "writer"],
         Parameter(
             name="--format",
-            help="skills: Agent Skills folders; jsonl: scored candidates with prompts and rollouts; "
-            "metrics: the figures of every update step, as jsonl; "
-            "hf: the trained writer as a Hugging Face folder.",
+            help="skill: Agent Skills folders; prompt: what the skills add to an agent's system prompt; jsonl: scored "
+            "candidates with prompts and rollouts; metrics: the figures of every update step, as jsonl; hf: the "
+            "trained writer's weights as a Hugging Face folder; writer: the same to share, with the prompt template "
+            "that it was trained with, its settings, licence and table.",
         ),
-    ] = "skills",
+    ] = "skill",
     out: Annotated[
         Path,
         Parameter(name=["--out", "-o"], help="Folder, or file for jsonl and metrics. Must not exist."),
@@ -46,17 +56,58 @@ def export(
     if out.exists():
         raise WerError(f"{str(out)!r} exists already. Name another with --out.")
     if form == "jsonl":
-        _lines(folder, out, lambda store: (_line(stage, found) for stage, found in store.experiences()))
+        _lines(folder, out, lambda store: _candidates(store, folders.configuration(folder)))
     elif form == "metrics":
         _lines(folder, out, _steps)
+    elif form == "prompt":
+        _prompts(folder, out)
+    elif form == "skill":
+        shutil.copytree(_made(folder, "skills"), out)
     else:
-        source = folder / "skills" if form == "skills" else folder / "checkpoints" / "final" / "merged"
-        if not source.is_dir():
-            raise WerError(
-                f"run {folder.name!r} has no {source.relative_to(folder)}: it made none, or did not end."
-            )
-        shutil.copytree(source, out)
+        merged = _made(folder, "checkpoints/final/merged")
+        with _whole(out) as scratch:
+            shutil.copytree(merged, scratch)
+            if form == "writer":
+                complete(scratch, folder, folders.configuration(folder))
     Console(soft_wrap=True).print(str(out), markup=False)
+
+
+def _made(folder: Path, name: str) -> Path:
+    if not (folder / name).is_dir():
+        raise WerError(f"run {folder.name!r} has no {name}: it made none, or did not end.")
+    return folder / name
+
+
+def _prompts(folder: Path, out: Path) -> None:
+    """A text a published skill: the very section with which an executor's system prompt ended."""
+    store = Store(folder / "wer.sqlite")
+    try:
+        found = published(store)
+    finally:
+        store.close()
+    texts = {
+        f"{condition}/{skill.name}.md": skill_prompt(skill)
+        for by_condition in found.values()
+        for condition, skill in by_condition.items()
+    }
+    if not texts:
+        raise WerError(f"run {folder.name!r} has no skills: it made none, or did not end.")
+    with _whole(out) as scratch:
+        for name, text in texts.items():
+            (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+            (scratch / name).write_bytes(text.encode())
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """A folder beside `out` that takes its name once it is complete."""
+    scratch = out.with_name(f".{out.name}.part")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        yield scratch
+        scratch.rename(out)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _lines(folder: Path, out: Path, read: Callable[[Store], Iterable[Mapping[str, object]]]) -> None:
@@ -74,13 +125,19 @@ def _steps(store: Store) -> Iterator[Mapping[str, object]]:
         yield {"stage": stage, "step": step, **metrics}
 
 
-def _line(stage: str, found: Experience) -> dict[str, object]:
+def _candidates(store: Store, config: RunConfig) -> Iterator[Mapping[str, object]]:
+    configs = {"": config, **configurations(config)}
+    for stage, found in store.experiences():
+        yield _line(stage, found, configs[method_at(stage, config)].shown)
+
+
+def _line(stage: str, found: Experience, shown: Shown) -> dict[str, object]:
+    """One candidate: the prompt as its writer saw it, its rollouts as they are."""
+    asked = revision_messages(shown.experience(found).state)
     return {
         "stage": stage,
         "task": found.state.task.id,
-        "prompt": [
-            {"role": message.role, "content": message.content} for message in revision_messages(found.state)
-        ],
+        "prompt": [{"role": message.role, "content": message.content} for message in asked],
         "completion": found.candidate.text,
         "reward": json.loads(to_json(found.reward)),
         "rollouts": [json.loads(to_json(rollout)) for rollout in found.rollouts],

@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from wer.configuration import RunConfig
+from wer.errors import ConfigError
 from wer.loop.checking import check_names
-from wer.loop.domains import domains, environments
-from wer.loop.roles import concurrency
+from wer.loop.domains import Domain, domains, environments
+from wer.loop.roles import NO_WRITER, concurrency, writer_of
 from wer.plugins import Plugins
-from wer.reports.forecast import ASSUMPTIONS, Forecast, Plan, forecast
+from wer.reports.forecast import ASSUMPTIONS, Forecast, Plan, forecast, protocol, total
 from wer.reports.statistics import smallest_detectable_difference
 
 
-def foresee(config: RunConfig, plugins: Plugins, plan: Plan | None = None) -> None:
+def foresee(
+    config: RunConfig,
+    plugins: Plugins,
+    plan: Plan | None = None,
+    *,
+    beside: Sequence[tuple[RunConfig, Plan]] = (),
+) -> None:
     """Check the configuration as far as it costs nothing, and print what comes.
 
     Args:
         plan: What the command performs; None is the whole protocol.
+        beside: What it performs besides with other settings, such as those of a method.
 
     Raises:
         WerError: Something can't be had, before anything is built or paid.
     """
     check_names(config, plugins)
-    chosen = domains(config, environments(config, plugins), test_limit=config.evaluation.test_limit)
-    print_forecast(Console(), config, forecast(config, chosen, plugins, plan), concurrency(config, plugins))
+    performed = plan or protocol(config)
+    if (performed.scans or performed.revised or performed.merged or performed.given) and not writer_of(config):
+        raise ConfigError(NO_WRITER)
+    envs = environments(config, plugins)
+    chosen = domains(config, envs, test_limit=config.evaluation.test_limit)
+    _demand_tasks(chosen, performed)
+    at_once = concurrency(config, plugins, envs)
+    ahead = [forecast(each, chosen, plugins, part) for each, part in ((config, plan), *beside)]
+    print_forecast(Console(), config, total(ahead), at_once)
+
+
+def _demand_tasks(chosen: Sequence[Domain], plan: Plan) -> None:
+    """Nothing can be learnt from no tasks, and nothing measured on none."""
+    named = ", ".join(domain.name for domain in chosen)
+    if (plan.scans or plan.given) and not any(domain.train for domain in chosen):
+        raise ConfigError(f"{named} has no training tasks to learn from: choose other domains with --domains.")
+    if plan.conditions and not any(domain.tasks(plan.split) for domain in chosen):
+        raise ConfigError(
+            f"{named} has no {plan.split} tasks to measure on: choose other domains with --domains."
+        )
 
 
 def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once: int) -> None:
@@ -43,7 +69,8 @@ def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once
         )
     for role in ahead.roles:
         usd = "unknown" if role.usd is None else f"{role.usd:.2f}"
-        counts = (f"{count:,}" for count in (role.calls, role.prompt_tokens, role.completion_tokens))
+        figures = (role.calls, role.prompt_tokens, role.completion_tokens)
+        counts = ("unknown" if figure is None else f"{figure:,}" for figure in figures)
         table.add_row(role.role, escape(role.model), *counts, usd)
     console.print(table)
     for stage, count in ahead.rollouts:
@@ -69,7 +96,7 @@ def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once
 def _early_ends(config: RunConfig, ahead: Forecast) -> Iterator[str]:
     """Caps below the forecast."""
     caps = config.budget
-    tokens = sum(role.prompt_tokens + role.completion_tokens for role in ahead.roles)
+    tokens = sum((role.prompt_tokens or 0) + (role.completion_tokens or 0) for role in ahead.roles)
     known = sum(role.usd for role in ahead.roles if role.usd is not None)
     if caps.max_rollouts and ahead.total > caps.max_rollouts:
         yield f"{ahead.total:,} rollouts are above --max-rollouts {caps.max_rollouts:,}"

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from wer import folders
-from wer.configuration import RunConfig, resolve
+from wer.configuration import MAY_CHANGE, RunConfig, resolve
 from wer.errors import ConfigError
 from wer.gpus import split_assignments
 from wer.records import Json
@@ -41,15 +41,23 @@ class Settings:
     executor: Annotated[
         str | None,
         Parameter(
-            help="The frozen agent's model: openai/gpt-4o-mini, openai/NAME@http://127.0.0.1:8000/v1, "
-            "litellm/anthropic/NAME, local/qwen2.5-coder-0.5b, torch/FOLDER."
+            help="The frozen agent. Its model: openai/gpt-4o-mini, openai/NAME@http://127.0.0.1:8000/v1, "
+            "litellm/anthropic/NAME, local/qwen2.5-coder-0.5b, torch/FOLDER. Or an agent of your own: agent.py:FUNCTION, "
+            "'command: python agent.py', http://127.0.0.1:8000/ (docs/own-agents.md)."
+        ),
+    ] = None
+    more_executors: Annotated[
+        str | None,
+        Parameter(
+            help="Further frozen agents, separated by commas: every rollout is had with each of them, and Pass@1 is "
+            "told for each and for all."
         ),
     ] = None
     agent: Annotated[
         str | None, Parameter(help="The executor around that model: toolagent, or an installed plugin.")
     ] = None
     writer: Annotated[
-        str | None, Parameter(help="The model that writes skills, likewise. Default: the executor's.")
+        str | None, Parameter(help="The model that writes skills, likewise. Default: the executor's, if that is one.")
     ] = None
     user_model: Annotated[
         str | None,
@@ -61,6 +69,13 @@ class Settings:
     ] = None
     sandbox: Annotated[str | None, Parameter(help="auto, docker or process. Default: auto.")] = None
     verifier: VerifierName = None
+    verifier_noise: Annotated[
+        float | None,
+        Parameter(
+            help="Show the optimizer this share of the verdicts the other way round, such as 0.1; what is measured and "
+            "stored stays true. Default: 0."
+        ),
+    ] = None
     runner: Annotated[
         str | None, Parameter(help="Where rollouts run: local, or ray (every node of a cluster).")
     ] = None
@@ -122,11 +137,14 @@ class Settings:
         given = {name: value for name, value in asdict(self).items() if name not in _NOT_KEYS}
         if self.domains is not None:
             given["domains"] = listed("--domains", self.domains)
+        if self.more_executors is not None:
+            given["more_executors"] = listed("--more-executors", self.more_executors)
         if self.gpus is not None:
             given["gpus"] = split_assignments(self.gpus)
         others = {name.replace("__", "."): value for name, value in more.items()}
         default = Path("wer.toml")
         file = self.config or (default if default.exists() else None)
+        given["training.verifier_noise"] = self.verifier_noise
         given |= {**self._purse(), **self._tracked(), **others}
         return resolve(self.preset, file, self.set or (), given)
 
@@ -141,7 +159,7 @@ class Settings:
             for name, value in asdict(self).items()
             if value is not None and name not in ("set", "price", "track", *_CAPS, *_PLACES)
         ]
-        fixed += [f"--set {item}" for item in self.set or () if not item.startswith(_MAY_CHANGE)]
+        fixed += [f"--set {item}" for item in self.set or () if not item.startswith(MAY_CHANGE)]
         if fixed:
             raise ConfigError(
                 f"{', '.join(fixed)} can't be changed in a run that goes on. Leave it out, or start a new run; "
@@ -163,8 +181,7 @@ class Settings:
 
 _CAPS = ("max_rollouts", "max_tokens", "max_cost")
 _PLACES = ("runner", "ray_address")
-_NOT_KEYS = (*_CAPS, "preset", "config", "set", "price", "track")
-_MAY_CHANGE = ("limits.", "budget.", "prices", "tracking.", "concurrency", "workers", "runner", "ray_address")
+_NOT_KEYS = (*_CAPS, "preset", "config", "set", "price", "track", "verifier_noise")
 
 
 def run_folder(runs: Path, run: str | None) -> Path:

@@ -6,35 +6,37 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 
-from wer import folders
+from wer import folders, jobs
 from wer.configuration import RunConfig
 from wer.display import Display
 from wer.errors import WerError
-from wer.loop.auditing import audit
+from wer.jobs import Job, carry_out
 from wer.loop.checking import check_names
-from wer.loop.opening import Run, opened
-from wer.loop.recording import EVALUATION
+from wer.loop.opening import Run
 from wer.loop.roles import fetch_models
 from wer.plugins import Plugins
-from wer.reports.reporting import print_report, write_report
-from wer.reports.results import results
+from wer.reports.benching import bench_lines
+from wer.reports.reporting import print_report
+from wer.reports.results import bases
 from wer.store import Store
 
-Work = Callable[[Run], Awaitable[None]]
+T = TypeVar("T")
 
 
-def create_and_perform(command: str, config: RunConfig, runs: Path, plugins: Plugins, work: Work) -> Path:
-    """Do a command's work in a new run folder."""
+def perform_job(job: Job[T], config: RunConfig, runs: Path, plugins: Plugins) -> tuple[Path, T]:
+    """Do a command's work in a new run folder, which is given too."""
     check_names(config, plugins)
-    folder = folders.create(runs, config, command=command, now=datetime.now(UTC))
-    perform(config, folder, plugins, work, again="")
-    return folder
+    folder = folders.create(runs, config, command=job.command, now=datetime.now(UTC))
+    return folder, perform(config, folder, plugins, job.work, again="")
 
 
-def perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work, *, again: str) -> None:
+def perform(
+    config: RunConfig, folder: Path, plugins: Plugins, work: Callable[[Run], Awaitable[T]], *, again: str
+) -> T:
     """Do the work in a run folder that this process alone holds.
 
     Args:
@@ -47,8 +49,8 @@ def perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work, *, ag
             folders.rewrite(folder, config)
             with Display() as display:
                 fetch_models(config, display)
-            asyncio.run(_perform(config, folder, plugins, work))
-        except (WerError, KeyboardInterrupt):
+            return asyncio.run(carry_out(work, config, folder, plugins, Display()))
+        except (WerError, OSError, KeyboardInterrupt):
             if again:
                 console.print(
                     f"what is finished is stored; go on with: {again}", markup=False, soft_wrap=True
@@ -56,21 +58,19 @@ def perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work, *, ag
             raise
 
 
-def conclude(run: Run) -> None:
-    """Tell the trackers what was measured, and write and print the report."""
-    run.display.end_stage()
-    run.recorder.log(EVALUATION, 0, results(run.store).figures())
-    write_report(run.folder, run.store, run.config)
-    print_report(Console(), run.store, run.folder, run.config)
-
-
-async def _perform(config: RunConfig, folder: Path, plugins: Plugins, work: Work) -> None:
-    store = Store(folder / "wer.sqlite", create=True)
+def report(folder: Path, config: RunConfig) -> None:
+    """Print what a run measured, and how much of it is noise where that was measured too."""
+    store = Store(folder / "wer.sqlite")
+    out = Console(highlight=False, soft_wrap=True)
     try:
-        with Display() as display:
-            async with opened(config, folder=folder, store=store, plugins=plugins, display=display) as run:
-                store.put_document("about", "tier", run.tier)
-                await audit(run)
-                await work(run)
+        print_report(Console(), store, folder, config)
+        for line in bench_lines(store, base=bases(store)[0]):
+            out.print(line, markup=False)
     finally:
         store.close()
+
+
+def conclude(run: Run) -> None:
+    """Tell the trackers what was measured, and write and print the report."""
+    jobs.conclude(run)
+    print_report(Console(), run.store, run.folder, run.config)

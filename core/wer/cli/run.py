@@ -8,13 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from wer import folders, plugins
+from wer import folders, jobs, plugins
 from wer.cli.forecast import foresee
 from wer.cli.options import DryRun, Runs, Settings
-from wer.cli.performing import conclude, perform
+from wer.cli.performing import perform, report
 from wer.configuration import RunConfig
-from wer.loop.opening import Run
-from wer.loop.running import run_protocol
 
 
 def run(
@@ -54,8 +52,5 @@ def run(
 
 
 def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:
-    async def work(run: Run) -> None:
-        await run_protocol(run)
-        conclude(run)
-
-    perform(config, folder, found, work, again=f"wer run --resume {folder}")
+    perform(config, folder, found, jobs.protocol().work, again=f"wer run --resume {folder}")
+    report(folder, config)

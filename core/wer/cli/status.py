@@ -10,6 +10,8 @@ from rich.console import Console
 from wer import folders
 from wer.cli.options import Runs
 from wer.records import Usage
+from wer.reports import costs
+from wer.reports.faults import faults_line
 from wer.store import Store
 
 
@@ -45,12 +47,14 @@ def _lines(folder: Path, store: Store) -> Iterator[str]:
         yield f"stage: {stage} ({seconds:.0f} s); {sum(times.values()) / 60:.1f} minutes in all"
     spent = store.spend()
     total = sum(spent.values(), Usage())
-    tokens = total.prompt_tokens + total.completion_tokens
     caps = config.budget
-    yield f"{store.count_rollouts()} rollouts{_of(caps.max_rollouts)}, {tokens:,} tokens{_of(caps.max_tokens)}"
+    yield f"{store.count_rollouts()} rollouts{_of(caps.max_rollouts)}, {costs.tokens(total)} tokens{_of(caps.max_tokens)}"
+    faults = faults_line(store)
+    if faults:
+        yield f"faults, each tried again: {faults}"
     for role, usage in sorted(spent.items()):
         usd = "" if usage.usd is None else f", {usage.usd:.2f} USD"
-        yield f"  {role}: {usage.calls} calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens{usd}"
+        yield f"  {role}: {costs.count(usage.calls, usage)} calls, {costs.tokens(usage)} tokens{usd}"
 
 
 def _of(cap: int) -> str:

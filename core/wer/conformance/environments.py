@@ -14,7 +14,7 @@ from wer.conformance.rig import Rig, open_rig, pools
 from wer.conformance.watching import held, watching
 from wer.contracts import Environment, Session
 from wer.differences import differences
-from wer.records import Evidence, Json, Task, ToolCall, Turn, content_hash
+from wer.records import NO_SANDBOX, Evidence, Json, Task, ToolCall, Turn, content_hash
 
 _KEEP_IN_SESSION = (
     "Keep what belongs to an episode in the session object that `open` returns and in the sandbox, and nothing of it "
@@ -184,6 +184,8 @@ async def evidence_serialises(rig: Rig) -> None:
 async def limits_hold(rig: Rig) -> str:
     """The sandbox refuses what would reach beyond an episode."""
     done: dict[str, None] = {}
+    if NO_SANDBOX.id in rig.world.pools:
+        raise NotApplicable("it has no tools and no sandbox: an agent that has its own isolates itself")
     for task in _one_a_sandbox(rig):
         episode = await rig.world.pool(task).lease()
         try:

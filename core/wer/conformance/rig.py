@@ -15,8 +15,20 @@ from wer.loop.local import LocalRunner, World
 from wer.loop.noop import NoOp
 from wer.loop.pools import choose_sandbox
 from wer.plugins import Plugins
-from wer.records import NO_SKILL, Evidence, Json, JsonObject, SandboxSpec, Task, ToolCall, Trajectory, Unit
+from wer.records import (
+    NO_SANDBOX,
+    NO_SKILL,
+    Evidence,
+    Json,
+    JsonObject,
+    SandboxSpec,
+    Task,
+    ToolCall,
+    Trajectory,
+    Unit,
+)
 from wer.references import short
+from wer.sandboxing.nowhere import NoPool
 from wer_sandbox.probe import PROBED
 
 _SEED = 0
@@ -146,7 +158,7 @@ async def pools(
         started: dict[str, ProbedPool] = {}
         for spec in map(environment.sandbox, environment.domains()):
             if spec.id not in started:
-                pool = await chosen.start(probed(spec), 1)
+                pool: Pool = NoPool("nothing") if spec == NO_SANDBOX else await chosen.start(probed(spec), 1)
                 stack.push_async_callback(pool.close)
                 started[spec.id] = ProbedPool(pool=pool)
         yield started

@@ -5,6 +5,7 @@ failure policy: what is data, what is an error of the infrastructure (retried, n
 scored), and what is an error of the user.
 """
 
+from wer.contracts.agents import AgentSetup, Settling
 from wer.contracts.environments import Environment, Identified, Referenced, Roles, Session, Verifier
 from wer.contracts.models import Cost, Model, ModelSetup, Provider, Starting
 from wer.contracts.optimizers import (
@@ -20,9 +21,10 @@ from wer.contracts.optimizers import (
 from wer.contracts.policies import Lesson, Policy, Written
 from wer.contracts.runners import Executor, Runner, RunnerSetup
 from wer.contracts.sandboxes import Episode, Pool, Sandbox
-from wer.contracts.trackers import Tracker, TrackerSetup
+from wer.contracts.trackers import Tell, Tracing, Tracker, TrackerSetup
 
 __all__ = [
+    "AgentSetup",
     "Consolidating",
     "Cost",
     "Environment",
@@ -48,9 +50,12 @@ __all__ = [
     "Sandbox",
     "Searching",
     "Session",
+    "Settling",
     "Starting",
+    "Tell",
     "Tracker",
     "TrackerSetup",
+    "Tracing",
     "Verifier",
     "Written",
 ]

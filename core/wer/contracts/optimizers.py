@@ -36,7 +36,7 @@ class Evaluate(Protocol):
         skill is not run: its R_task is 0.
 
         Args:
-            n: Rollouts a candidate; None is the run's own n.
+            n: Rollouts a candidate with each executor; None is the run's own n.
 
         Raises:
             BudgetExhausted: What was paid for is stored.
@@ -127,7 +127,7 @@ class Searching(Protocol):
 
         Args:
             states: One a task, all with the same skill in force, with all of its rollouts.
-            rollouts: The most that it may have run, beside those of the states: its share of
+            rollouts: The most that it may have run with each executor, beside those of the states: its share of
                 ``budget.search_rollouts``, or what refinement rounds would have run.
 
         Returns:

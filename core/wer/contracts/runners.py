@@ -87,6 +87,8 @@ class RunnerSetup:
             reached.
         charge: Told what a role's model calls in another place cost.
         say: Told one line about what the user should know.
+        fault: Told the kind and the place of each failure of the infrastructure that another
+            place met and tried again itself.
     """
 
     config: str
@@ -96,3 +98,4 @@ class RunnerSetup:
     check: Callable[[], None]
     charge: Callable[[str, Usage], None]
     say: Callable[[str], None]
+    fault: Callable[[str, str], None] = lambda kind, place: None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import frozen
 
@@ -31,6 +32,40 @@ class Tracker(Protocol):
 
     def close(self) -> None:
         """Write what is still held. Called once, at the run's end or failure."""
+        ...
+
+
+class Tell(Protocol):
+    """Takes what is known of a piece of work only at its end."""
+
+    def __call__(self, **attributes: Json) -> None:
+        """Add attributes."""
+        ...
+
+
+@runtime_checkable
+class Tracing(Protocol):
+    """A tracker that is also told when work begins and ends: the spans of a trace.
+
+    What it is told holds names, counts and verdicts, and no text of a prompt, a skill or a reply. One
+    that raises is told of once and left alone, like any tracker.
+    """
+
+    def stage(self, name: str) -> None:
+        """Begin a stage of the run, which ends the one before; "" only ends it."""
+        ...
+
+    def span(self, work: str, attributes: Mapping[str, Json]) -> AbstractContextManager[Tell]:
+        """Surround a piece of work, which others may lie inside of; an exception that passes through is its failure.
+
+        Args:
+            work: ``rollout`` (``task``, ``domain``, ``skill``, ``seed``; at its end ``tries``, ``passed``
+                and ``score``); inside of it ``lease``, the wait for an episode of a sandbox (``task``,
+                ``attempt``), and ``model``, a call (``role``, ``provider``, ``model``, ``attempt``,
+                ``temperature``, ``top_p``, ``max_tokens``, ``seed``; at its end ``finish``,
+                ``prompt_tokens``, ``completion_tokens``, ``cached_tokens`` and ``usd``). A model is also
+                called outside of rollouts. Later versions may surround more.
+        """
         ...
 
 

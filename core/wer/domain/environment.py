@@ -15,9 +15,10 @@ from wer.domain.checking import Check, CheckVerifier
 from wer.domain.rows import Rows
 from wer.domain.schemas import tool_specs
 from wer.domain.session import ScriptedSession, StateWorld
+from wer.domain.settled import SettledSession
 from wer.domain.tasks import Row
 from wer.errors import DomainError
-from wer.records import Json, SandboxSpec, Split, Task, ToolCall, ToolSpec, content_hash
+from wer.records import NO_SANDBOX, Json, SandboxSpec, Split, Task, ToolCall, ToolSpec, content_hash
 from wer.sandboxing.recipe import source
 from wer_sandbox.state import VARIABLE
 
@@ -45,7 +46,7 @@ def _texts(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _a_class(_: object, attribute: Attribute[type], value: object) -> None:
-    if not isinstance(value, type):
+    if value is not None and not isinstance(value, type):
         raise DomainError(
             f"a Domain is made of a class, got {value!r}. Name the class, and make no instance of it."
         )
@@ -70,7 +71,10 @@ class Domain:
 
     Attributes:
         state: The class: an instance an episode, in the sandbox. Its public methods are the tools.
-        tasks: A ``tasks.jsonl``; a relative path starts from the folder of the class's file.
+            Without one there are no tools and no sandbox: the agent has its own, and the check sees the
+            state that it says it left behind.
+        tasks: A ``tasks.jsonl``; a relative path starts from the folder of the file with the class, or
+            without one with the check.
         check: ``check(task, end)``, on the host, pure; see `wer.domain.checking`.
         name: Of the environment, in ids and reports, when it is named by its file; empty is the
             variable's. In a plugin it is the name under which it is offered.
@@ -82,8 +86,8 @@ class Domain:
         memory_bytes: Of one episode.
     """
 
-    state: type = field(validator=_a_class)
-    tasks_file: str | Path = field(alias="tasks", validator=_a_path)
+    state: type | None = field(default=None, validator=_a_class)
+    tasks_file: str | Path = field(alias="tasks", kw_only=True, validator=_a_path)
     check: Check = field(kw_only=True, validator=validators.is_callable())
     name: str = field(default="", kw_only=True)
     context: str = field(default="", kw_only=True)
@@ -116,7 +120,7 @@ class Domain:
     def identity(self) -> Mapping[str, str]:
         """See `wer.contracts.Identified`."""
         return {
-            "class": self._code,
+            **({"class": self._code} if self.state is not None else {}),
             "tasks": content_hash([self._rows.content, self.context]),
             "check": sources.digest_of(self.check),
         }
@@ -135,6 +139,8 @@ class Domain:
 
     def sandbox(self, domain: str) -> SandboxSpec:
         """One sandbox with the class, for all domains."""
+        if self._source is None:
+            return NO_SANDBOX
         return SandboxSpec(
             name=self.name,
             domain="wer_sandbox.state:world",
@@ -151,6 +157,8 @@ class Domain:
 
     async def open(self, task: Task, episode: Episode, roles: Roles, seed: int) -> Session:
         """Begin a rollout. Nothing is random but what the class itself rolls."""
+        if self.state is None:
+            return SettledSession(task)
         world = StateWorld(task, episode)
         return ScriptedSession(task.turns, world, steps_per_turn=self.steps_per_turn)
 
@@ -159,26 +167,32 @@ class Domain:
         return self._rows.named(task).expect
 
     def reference(self, task: Task) -> Sequence[Sequence[ToolCall]] | None:
-        """The calls of the task's line, if it has any; see `wer.contracts.Referenced`."""
-        return self._rows.reference(task)
+        """The calls of the task's line, if it has any; see `wer.contracts.Referenced`.
+
+        Without a class they are of tools that nobody here can call.
+        """
+        return None if self.state is None else self._rows.reference(task)
 
     @cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tools on offer, in every task."""
-        return tool_specs(self.state)
+        return () if self.state is None else tool_specs(self.state)
 
     @cached_property
-    def _source(self) -> sources.Source:
-        return sources.source_of(self.state)
+    def _source(self) -> sources.Source | None:
+        return None if self.state is None else sources.source_of(self.state)
 
     @cached_property
     def _code(self) -> str:
+        if self._source is None:
+            return ""
         paths = [source(name) for name in (*self._source.packages, *self.packages)]
         return content_hash([sources.digest(*paths), self.requirements, self._source.name])
 
     @cached_property
     def _rows(self) -> Rows:
-        return Rows.read(self._source.file.parent / self.tasks_file, self.name, seed=self._options.seed)
+        folder = sources.folder_of(self.check) if self._source is None else self._source.file.parent
+        return Rows.read(folder / self.tasks_file, self.name, seed=self._options.seed)
 
     def _task(self, row: Row, split: Split) -> Task:
         return Task(

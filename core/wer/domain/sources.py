@@ -52,6 +52,12 @@ def source_of(cls: type) -> Source:
     return Source(file=file, name=f"{file.stem}:{cls.__qualname__}", packages=packages)
 
 
+def folder_of(function: Callable[..., Any]) -> Path:
+    """The folder of the file that a function is written in; of a notebook or a console, the working directory."""
+    file = getattr(sys.modules.get(getattr(function, "__module__", "")), "__file__", None)
+    return Path.cwd() if file is None else Path(file).resolve().parent
+
+
 def digest(*paths: Path) -> str:
     """Hash code, a file or a folder each: Python by its syntax tree, so that comments and layout don't count."""
     found = hashlib.sha256()
@@ -98,4 +104,17 @@ def _imported(file: Path) -> Iterator[str]:
 
 
 def _tree(file: Path) -> bytes:
-    return ast.dump(ast.parse(file.read_bytes())).encode()
+    """A file's syntax; of the running program what it defines, so that a run goes on once ``resume`` is in its call."""
+    tree = ast.parse(file.read_bytes())
+    program = getattr(sys.modules["__main__"], "__file__", None)
+    if program is not None and Path(program).resolve() == file.resolve():
+        tree.body = [node for node in tree.body if _defines(node)]
+    return ast.dump(tree).encode()
+
+
+def _defines(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return not any(isinstance(inner, ast.Call | ast.Await) for inner in ast.walk(node))
+    return isinstance(
+        node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    )

@@ -22,6 +22,7 @@ from wer.loop.local import LocalRunner
 from wer.loop.noop import NoOp
 from wer.loop.opening import Run
 from wer.loop.retrying import patiently
+from wer.loop.rollouts import ROLLOUTS
 from wer.paths import cache_dir
 from wer.records import (
     NO_SKILL,
@@ -165,7 +166,10 @@ async def _passes(run: Run, task: Task, executor: Executor) -> bool:
     here = run.scheduler.world
     world = evolve(here, executor=executor, roles=stand_ins(here.environments[task.env]))
     async for attempt in patiently(
-        InfrastructureError, retries=run.config.limits.retries, tell=run.display.say
+        InfrastructureError,
+        retries=run.config.limits.retries,
+        tell=run.display.say,
+        count=lambda error: run.ledger.fault(error.kind, ROLLOUTS),
     ):
         with attempt:
             expect = await run.scheduler.expectation(task)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from wer.configuration import RunConfig
+from wer.agents import is_own
+from wer.configuration import RunConfig, apart
 from wer.errors import ConfigError
+from wer.loop.agents import check_own
+from wer.loop.domains import environments
 from wer.loop.local import LOCAL
-from wer.loop.roles import specs
+from wer.loop.roles import specs, writer_of
 from wer.plugins import Plugins
 from wer.weights import demand_weights
+from wer.writers import demand_template
 
 
 def check_names(config: RunConfig, plugins: Plugins) -> None:
@@ -15,14 +19,22 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
 
     Raises:
         PluginError: With the nearest spelling and what is installed.
+        WerError: An agent of the user's own can't work in this run.
         ConfigError: A writer that is named by a path is not there, a price is unknown, or
             rollouts elsewhere would each need a server of their own.
     """
     plugins.optimizers.check(config.backend)
     plugins.executors.check(config.agent)
-    for spec in filter(None, (config.executor, config.seed_writer, config.merge_writer, config.user_model)):
+    for alone in apart(config):
+        if is_own(alone.executor):
+            check_own(alone, environments(config, plugins), plugins)
+        else:
+            plugins.check_model(alone.executor)
+    for spec in filter(None, (config.seed_writer, config.merge_writer, config.user_model)):
         plugins.check_model(spec)
-    demand_weights(config.writer or config.executor, plugins.models.names())
+    if writer_of(config):
+        demand_weights(writer_of(config), plugins.models.names())
+        demand_template(writer_of(config))
     for name in set(config.environment) - set(map(plugins.environments.called, config.env)):
         plugins.environments.check(name)
     for name in set(config.optimizer) - set(plugins.policies.names()):
@@ -41,7 +53,7 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
 
 def _check_prices(config: RunConfig, plugins: Plugins) -> None:
     """A cap in US dollars needs the price of every model."""
-    for spec in set(specs(config).values()) - {""}:
+    for spec in {*specs(config).values(), *config.more_executors} - {""}:
         if config.budget.max_cost and spec not in config.prices and plugins.cost(spec) == "unpriced":
             raise ConfigError(
                 f"--max-cost is set, and the price of {spec!r} is unknown. Give it with "
@@ -52,7 +64,8 @@ def _check_prices(config: RunConfig, plugins: Plugins) -> None:
 
 def _check_servers(config: RunConfig, plugins: Plugins) -> None:
     """A server that WER starts is nobody else's: each worker of another runner would start one more."""
-    for role, spec in {"executor": config.executor, "user_model": config.user_model}.items():
+    acting = [*(("executor", spec) for spec in config.executors), ("user_model", config.user_model)]
+    for role, spec in acting:
         provider = plugins.provider(spec) if spec else None
         if provider is not None and provider.serves(spec.partition("/")[2]):
             raise ConfigError(

@@ -11,6 +11,7 @@ from wer.errors import SearchSpent
 from wer.loop.rollouts import Scheduler, seeds_of
 from wer.records import Candidate, Experience, RefinementState, Rollout, Unit
 from wer.reward import RewardRule
+from wer.shown import PLAIN, Shown
 from wer.store import Store
 
 
@@ -20,9 +21,10 @@ class Evaluation:
 
     Attributes:
         stage: Name of the stage, such as ``train/0``; candidates are stored under it.
-        n: Rollouts a candidate.
+        n: Rollouts a candidate, with each executor.
         on_rewarded: Told each candidate's total reward.
         screen: Applies the leak policy to a candidate before it is stored or run.
+        shown: How the optimizer sees the rollouts that it gets back and is paid for.
         phase: Decides the annealing weight of R_fmt.
         phases: Of the whole schedule.
     """
@@ -35,6 +37,7 @@ class Evaluation:
     seed: int
     on_rewarded: Callable[[float], None] = lambda total: None
     screen: Callable[[RefinementState, Candidate], Candidate] = lambda state, candidate: candidate
+    shown: Shown = PLAIN
     phase: int = 0
     phases: int = 1
 
@@ -45,21 +48,21 @@ class Evaluation:
         proposals = [(state, self.screen(state, candidate)) for state, candidate in proposals]
         self._record(proposals)
         count = self.n if n is None else n
-        units = [unit for state, candidate in proposals for unit in self._units(state, candidate, count)]
+        units = [self._units(state, candidate, count) for state, candidate in proposals]
         try:
-            finished = iter(await self.scheduler.run(units))
+            finished = iter(await self.scheduler.run([unit for each in units for unit in each]))
         except SearchSpent:
             self._keep(proposals, count)
             raise
-        experiences = []
-        for state, candidate in proposals:
-            rollouts = tuple(next(finished) for _ in range(count)) if candidate.skill is not None else ()
-            experiences.append(self._rewarded(state, candidate, rollouts))
-        return experiences
+        return [
+            self._rewarded(state, candidate, tuple(next(finished) for _ in each))
+            for (state, candidate), each in zip(proposals, units, strict=True)
+        ]
 
     def _rewarded(
         self, state: RefinementState, candidate: Candidate, rollouts: tuple[Rollout, ...]
     ) -> Experience:
+        rollouts = self.shown.rollouts(rollouts)
         verdicts = [rollout.verdict for rollout in rollouts]
         reward = self.rule.reward(candidate, verdicts, phase=self.phase, phases=self.phases)
         experience = Experience(state=state, candidate=candidate, rollouts=rollouts, reward=reward)
@@ -71,14 +74,14 @@ class Evaluation:
         if candidate.skill is None:
             return []
         seeds = seeds_of(state.task, count, run_seed=self.seed, purpose="train")
-        return [Unit(task=state.task, skill=candidate.skill, seed=seed) for seed in seeds]
+        return self.scheduler.units(state.task, candidate.skill, seeds)
 
     def _keep(self, proposals: Sequence[tuple[RefinementState, Candidate]], count: int) -> None:
         """Reward the candidates all of whose rollouts ended before the budget did."""
         for state, candidate in proposals:
             found = [self.scheduler.stored(unit) for unit in self._units(state, candidate, count)]
             rollouts = tuple(rollout for rollout in found if rollout is not None)
-            if rollouts and len(rollouts) == count:
+            if rollouts and len(rollouts) == len(found):
                 self._rewarded(state, candidate, rollouts)
 
     def recorded(self, state: RefinementState) -> Sequence[Candidate]:

@@ -12,6 +12,7 @@ from wer.contracts import Model
 from wer.errors import BudgetExhausted, ModelUnavailable, SearchSpent
 from wer.loop.retrying import patiently
 from wer.records import JsonObject, Message, Reply, Sampling, ToolSpec, Usage
+from wer.tracing import span
 
 
 @frozen(kw_only=True)
@@ -34,6 +35,10 @@ class Spending(Protocol):
 
     def add_spend(self, role: str, usage: Usage) -> None:
         """Add to what a role has spent, durably: a killed run must not forget what it paid."""
+        ...
+
+    def add_fault(self, kind: str, place: str) -> None:
+        """Count one failure of the infrastructure, durably."""
         ...
 
     def spend(self) -> Mapping[str, Usage]:
@@ -64,6 +69,10 @@ class Ledger:
         """Book what a model call cost."""
         self._spending.add_spend(role, usage)
         self._total = self._total + usage
+
+    def fault(self, kind: str, place: str) -> None:
+        """Count a failure of the infrastructure, by its kind and where it was met: a role, or the rollouts."""
+        self._spending.add_fault(kind, place)
 
     @property
     def spent(self) -> tuple[int, int]:
@@ -123,10 +132,20 @@ class Ledger:
             BudgetExhausted: With the cap's name; or money is capped and a price is unknown.
         """
         tokens = self._total.prompt_tokens + self._total.completion_tokens
+        if self.budget.max_tokens and self._total.untold:
+            raise BudgetExhausted(
+                "--max-tokens is set, and your agent doesn't say what it uses. Have it return a wer.Outcome with "
+                "usage; or go on with --max-tokens 0, and cap --max-rollouts."
+            )
         if self.budget.max_tokens and tokens >= self.budget.max_tokens:
             raise BudgetExhausted(_stop("--max-tokens", f"{tokens} tokens"))
         if not self.budget.max_cost:
             return
+        if self._total.untold:
+            raise BudgetExhausted(
+                "--max-cost is set, and your agent doesn't say what it uses. Have it return a wer.Outcome with usage; "
+                "or go on with --max-cost 0, and cap --max-rollouts."
+            )
         if self._total.usd is None:
             raise BudgetExhausted(
                 "--max-cost is set, but a model's price is unknown. Give it with "
@@ -201,15 +220,38 @@ class RoleModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], sampling: Sampling
     ) -> Reply:
         """Ask, with up to ``retries`` more tries and exponential back-off."""
-        async for attempt in patiently(ModelUnavailable, retries=self._retries, tell=self._on_retry):
+        async for attempt in patiently(
+            ModelUnavailable, retries=self._retries, tell=self._on_retry, count=self._count
+        ):
             with attempt:
                 self._ledger.check()
                 if not self._acts:
                     self._ledger.check_search()
-                reply = await self._model.complete(messages, tools, sampling)
+                reply = await self._ask(messages, tools, sampling, attempt.number)
         usage = priced(counted(reply.usage, messages, reply.text), self._price)
         self._ledger.charge(self._role, usage)
         return evolve(reply, usage=usage)
+
+    async def _ask(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], sampling: Sampling, attempt: int
+    ) -> Reply:
+        usual = {"temperature": sampling.temperature, "top_p": sampling.top_p, "max_tokens": sampling.max_tokens}
+        asked = self._model.identity
+        who = {"role": self._role, "provider": asked.get("provider", ""), "model": asked.get("name", "")}
+        with span("model", **who, **usual, seed=sampling.seed, attempt=attempt) as tell:
+            reply = await self._model.complete(messages, tools, sampling)
+            used = reply.usage
+            tell(
+                finish=reply.finish,
+                prompt_tokens=used.prompt_tokens,
+                completion_tokens=used.completion_tokens,
+                cached_tokens=used.cached_tokens,
+                usd=used.usd,
+            )
+        return reply
+
+    def _count(self, error: ModelUnavailable) -> None:
+        self._ledger.fault(error.kind, self._role)
 
     async def close(self) -> None:
         """Close the model inside, for all roles that share it."""

@@ -10,10 +10,11 @@ from typing import Any
 
 from attrs import field, frozen
 
-from wer.contracts import Environment, Executor, Model, Pool, Session, Verifier
+from wer.contracts import Environment, Executor, Model, Pool, Session, Settling, Verifier
 from wer.errors import VerifierError
-from wer.records import Evidence, Json, Skill, Task, Trajectory, Unit, Verdict
+from wer.records import Evidence, Json, JsonObject, Skill, Task, Trajectory, Unit, Verdict
 from wer.scripts import SCRIPTS, equipped, try_script
+from wer.tracing import span
 
 LOCAL = "local"
 """Its name in the configuration; no plugin offers it."""
@@ -28,6 +29,7 @@ class World:
         verifiers: The verifier's name and itself, by environment; empty where nothing
             is judged.
         pools: By sandbox spec id.
+        executors: Of a run with several, each by its specification, the first one included.
         roles: Models that sessions call, by role.
     """
 
@@ -35,7 +37,19 @@ class World:
     verifiers: Mapping[str, tuple[str, Verifier]]
     pools: Mapping[str, Pool]
     executor: Executor
+    executors: Mapping[str, Executor] = field(factory=dict)
     roles: Mapping[str, Model] = field(factory=dict)
+
+    @property
+    def identity(self) -> JsonObject:
+        """What decides how an agent acts, of all executors: equal on every machine of a run."""
+        if not self.executors:
+            return self.executor.identity
+        return {name: dict(executor.identity) for name, executor in self.executors.items()}
+
+    def acting(self, unit: Unit) -> Executor:
+        """The executor of a unit."""
+        return self.executors[unit.executor] if unit.executor else self.executor
 
     def pool(self, task: Task) -> Pool:
         """The warm workers in which a task's episodes run."""
@@ -51,7 +65,7 @@ class World:
         Raises:
             SkillError: A script can't be offered to an agent.
         """
-        if not unit.skill.scripts:
+        if not unit.skill.scripts or isinstance(session, Settling):
             return unit.task, unit.skill, session
         return equipped(unit.task, unit.skill, session, self.pools[SCRIPTS.id])
 
@@ -104,13 +118,14 @@ class LocalRunner:
 
     async def execute(self, unit: Unit) -> tuple[Trajectory, Evidence]:
         """Lease an episode, open the task in it, let the executor act, and take the evidence."""
-        episode = await self.world.pool(unit.task).lease()
+        with span("lease", task=unit.task.id, attempt=unit.attempt):
+            episode = await self.world.pool(unit.task).lease()
         try:
             environment = self.world.environments[unit.task.env]
             session = await environment.open(unit.task, episode, self.world.cast(unit.task), unit.seed)
             try:
                 task, skill, met = self.world.equipped(unit, session)
-                trajectory = await self.world.executor.execute(task, skill, met, unit.seed)
+                trajectory = await self.world.acting(unit).execute(task, skill, met, unit.seed)
                 return trajectory, await met.evidence()
             finally:
                 await session.close()

@@ -32,11 +32,10 @@ async def measure(
     keys, units = [], []
     for condition, by_domain in skills.items():
         for domain, task in tasks:
-            for trial, seed in enumerate(
-                seeds_of(task, trials, run_seed=run.config.seed, purpose=purpose or split)
-            ):
+            seeds = seeds_of(task, trials, run_seed=run.config.seed, purpose=purpose or split)
+            for trial, unit in enumerate(run.scheduler.units(task, by_domain[domain.name], seeds)):
                 keys.append((condition, task, trial))
-                units.append(Unit(task=task, skill=by_domain[domain.name], seed=seed))
+                units.append(unit)
     await _record(run, run.scheduler, keys, units)
     idle = [(NOOP, task, 0) for _, task in tasks]
     run.display.stage(f"{split} split: the agent that does nothing", len(idle))

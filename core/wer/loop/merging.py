@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
@@ -86,11 +87,34 @@ class Merger:
         return text
 
 
+def merge_calls(sources: int) -> int:
+    """How often the model is asked for one skill of so many, when each answer can be read."""
+    calls = 0
+    while sources > 1:
+        whole, rest = divmod(sources, _FAN_IN)
+        calls += whole + (rest > 1)
+        sources = whole + (rest > 0)
+    return calls
+
+
+def merger(run: Run, unreadable: Callable[[str], None], refusal: Callable[[Skill], str]) -> Merger:
+    """Make the merger that a run's configuration names."""
+    return Merger(
+        model=run.role(run.paying("merger"), specs(run.config)["merge_writer"]),
+        store=run.store,
+        settings=run.config.merge,
+        seed=run.config.seed,
+        temperature=run.config.training.temperature,
+        unreadable=unreadable,
+        refusal=refusal,
+    )
+
+
 async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: str) -> Skill:
     """Merge a domain's skills, the best ``merge.max_sources`` of them, into one.
 
     When the merger writes nothing readable, the source with the highest share of passes
-    stands in, and the run says so.
+    stands in, and the run says so. Which tasks each merged skill came from is stored.
     """
     ranked = sorted(sources, key=lambda source: -source.share)
     skills = list({source.skill.id: source.skill for source in ranked if not source.skill.empty}.values())
@@ -103,13 +127,24 @@ async def merge(run: Run, domain: Domain, sources: Sequence[Scanned], *, label: 
             f"{label}, {domain.name}: the merger wrote no readable skill ({problem}); the best source stands in"
         )
 
-    merger = Merger(
-        model=run.role(run.paying("merger"), specs(run.config)["merge_writer"]),
-        store=run.store,
-        settings=run.config.merge,
-        seed=run.config.seed,
-        temperature=run.config.training.temperature,
-        unreadable=stand_in,
-        refusal=lambda skill: run.screen.refusal(skill, domain.train),
+    def refusal(skill: Skill) -> str:
+        return run.screen.refusal(skill, domain.train)
+
+    merged = await merger(run, stand_in, refusal).merge(skills, name=slug(domain.name))
+    if len(skills) > 1:
+        tasks = {
+            skill.id: [source.task.key for source in ranked if source.skill.id == skill.id]
+            for skill in skills
+        }
+        run.store.put_document("sources", f"{run.staged(label)} {domain.name} {merged.id}", json.dumps(tasks))
+    return merged
+
+
+async def merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
+    """Merge each domain's skills into one."""
+    run.display.stage(f"merging the {label} skills", len(by_domain), unit="domains")
+    domains: Mapping[str, Domain] = {domain.name: domain for domain in run.domains}
+    merged = await together(
+        merge(run, domains[name], sources, label=label) for name, sources in by_domain.items()
     )
-    return await merger.merge(skills, name=slug(domain.name))
+    return dict(zip(by_domain, merged, strict=True))

@@ -13,6 +13,8 @@ from wer.configuration import RunConfig
 from wer.contracts import Environment, Optimizer, OptimizerSetup, Verifier
 from wer.display import Display
 from wer.gpus import assigned
+from wer.journal import journal
+from wer.loop.agents import own_agents
 from wer.loop.checking import check_names
 from wer.loop.domains import Domain, domains, environments
 from wer.loop.evaluating import Evaluation
@@ -22,12 +24,14 @@ from wer.loop.notes import StoredNotes
 from wer.loop.recording import Recorder
 from wer.loop.roles import Models, gpus_of, specs
 from wer.loop.rollouts import Limits, Scheduler
-from wer.loop.sameness import demand_same
+from wer.loop.sameness import demand_same, demand_same_agents
 from wer.loop.screening import Screen
 from wer.loop.workplace import choose_runner, open_world
 from wer.plugins import Plugins
 from wer.records import Rollout, Task
+from wer.shown import Shown
 from wer.store import Store
+from wer.tracing import tracing
 
 
 @frozen(kw_only=True)
@@ -58,7 +62,8 @@ class Run:
 
     def scoped(self, method: str, config: RunConfig) -> Run:
         """The same run for one of several methods: its stages, checkpoints and costs go by its name."""
-        return evolve(self, config=config, scope=method, folder=self.folder / "methods" / method)
+        screen = evolve(self.screen, policy=config.leak)
+        return evolve(self, config=config, scope=method, folder=self.folder / "methods" / method, screen=screen)
 
     def staged(self, name: str) -> str:
         """A stage's name in the store."""
@@ -67,6 +72,11 @@ class Run:
     def paying(self, role: str) -> str:
         """The role that costs are booked on."""
         return f"{role}, {self.scope}" if self.scope else role
+
+    @property
+    def shown(self) -> Shown:
+        """How the optimizer sees what was run."""
+        return self.config.shown
 
     def evaluation(self, stage: str, *, n: int, phase: int = 0) -> Evaluation:
         """Make the `Evaluate` of one stage."""
@@ -79,6 +89,7 @@ class Run:
             seed=self.config.seed,
             on_rewarded=self.display.reward,
             screen=self.screen.candidate,
+            shown=self.shown,
             phase=phase,
             phases=self.config.training.phases,
         )
@@ -135,11 +146,15 @@ async def opened(
         demand_same(store, envs)
         ledger = Ledger(_budget(config), store)
         display.watch(lambda: ledger.total, store.add_time)
+        note = stack.enter_context(journal(folder))
+        stack.callback(display.follow)
         stack.callback(display.end_stage)
         await stack.enter_async_context(_timekeeping(display))
         recorder = Recorder(store=store, say=display.say)
         stack.callback(recorder.close)
         recorder.open(config, folder, plugins)
+        display.follow(note, recorder.event)
+        stack.enter_context(tracing(recorder.tracers, recorder.drop))
         models = Models(
             plugins=plugins,
             ledger=ledger,
@@ -155,6 +170,7 @@ async def opened(
         world = await open_world(
             config, envs, verifiers, plugins=plugins, models=models, say=display.say, stack=stack
         )
+        demand_same_agents(store, own_agents(world.executors or {config.executor: world.executor}))
         runner = choose_runner(config, world, plugins=plugins, ledger=ledger, say=display.say)
         stack.push_async_callback(runner.close)
         await runner.start()

@@ -10,11 +10,13 @@ from functools import partial
 from wer.configuration import RunConfig
 from wer.contracts import Environment, Pool, Sandbox
 from wer.errors import ConfigError, SandboxError
+from wer.loop.agents import isolation
 from wer.loop.local import LOCAL
 from wer.loop.roles import concurrency
 from wer.plugins import Plugins
-from wer.records import SandboxSpec
+from wer.records import NO_SANDBOX, SandboxSpec
 from wer.sandboxing.later import PoolLater
+from wer.sandboxing.nowhere import NoPool
 from wer.scripts import SCRIPTS
 
 
@@ -66,9 +68,12 @@ async def start_pools(
     name, sandbox = choose_sandbox(config.sandbox, plugins)
     for line in sandbox.reap():
         say(f"removed what an earlier run left: {line}")
-    workers = min(config.workers or os.cpu_count() or 1, concurrency(config, plugins))
+    workers = min(config.workers or os.cpu_count() or 1, concurrency(config, plugins, envs))
 
     async def start(spec: SandboxSpec) -> Pool:
+        if spec.id == NO_SANDBOX.id:
+            say(f"isolation: {isolation(config)}")
+            return NoPool(isolation(config))
         say(f"starting the {name} sandbox for {spec.name} (built once, then cached)")
         try:
             pool = await sandbox.start(spec, workers)

@@ -8,11 +8,12 @@ from pathlib import Path
 from attrs import asdict, define, field
 
 from wer.configuration import RunConfig
-from wer.contracts import Tracker, TrackerSetup
+from wer.contracts import Tracing, Tracker, TrackerSetup
 from wer.measures import describe
 from wer.plugins import Plugins
-from wer.records import Experience, Rollout
+from wer.records import Experience, Json, Rollout
 from wer.redaction import redacted
+from wer.shown import PLAIN, Shown
 from wer.store import Store
 
 TRAIN = "train"
@@ -76,7 +77,7 @@ class Recorder:
         self.store.put_metrics(self._stage, step, row)
         self.log(TRAIN, self._before + step, row)
 
-    def complete(self, size: int, *, scaled: bool) -> None:
+    def complete(self, size: int, *, scaled: bool, shown: Shown = PLAIN) -> None:
         """Describe those steps of the phase that have no row, by the candidates that they learnt from.
 
         What is known of an update alone, and of its time, is lost with the process that made it.
@@ -84,9 +85,11 @@ class Recorder:
         Args:
             size: Candidates a step, written one step after the other; 0 does nothing.
             scaled: As in `wer.measures.describe`.
+            shown: How the optimizer saw them.
         """
         there = {step for stage, step, _ in self.store.metrics() if stage == self._stage}
-        found = [experience for _, experience in self.store.experiences(self._stage)] if size else []
+        stored = self.store.experiences(self._stage) if size else ()
+        found = [shown.experience(experience) for _, experience in stored]
         for step in range(len(found) // size if size else 0):
             if step not in there:
                 row = describe(_groups(found[step * size : (step + 1) * size]), scaled=scaled)
@@ -104,15 +107,31 @@ class Recorder:
             self._guarded(name, tracker.close)
         self._trackers.clear()
 
+    @property
+    def tracers(self) -> Mapping[str, Tracing]:
+        """The trackers that are told of spans too."""
+        return {name: each for name, each in self._trackers.items() if isinstance(each, Tracing)}
+
+    def event(self, event: str, about: Mapping[str, Json]) -> None:
+        """Tell them of stages; see `wer.display.Display.follow`."""
+        if event in ("stage", "stage ended"):
+            stage = about["name"] if event == "stage" else ""
+            for name, tracer in self.tracers.items():
+                self._guarded(name, lambda tracer=tracer: tracer.stage(stage))  # type: ignore[misc]
+
+    def drop(self, name: str, error: Exception) -> None:
+        """Leave a tracker alone that failed, and say so."""
+        self._trackers.pop(name, None)
+        self.say(
+            f"tracker {name!r} failed and gets no more figures: {type(error).__name__}: {error}. "
+            "The run goes on; its store has all of them."
+        )
+
     def _guarded(self, name: str, act: Callable[[], None]) -> None:
         try:
             act()
         except Exception as error:
-            self._trackers.pop(name, None)
-            self.say(
-                f"tracker {name!r} failed and gets no more figures: {type(error).__name__}: {error}. "
-                "The run goes on; its store has all of them."
-            )
+            self.drop(name, error)
 
 
 def _groups(experiences: Sequence[Experience]) -> Sequence[Sequence[Experience]]:

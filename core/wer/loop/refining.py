@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from attrs import frozen
 
@@ -31,21 +31,31 @@ class Chain:
     parent: str | None = None
 
 
+async def _nothing(rounds: int, best: Sequence[Scanned]) -> None:
+    """Nobody asks what each round gave."""
+
+
 async def refine(
-    run: Run, optimizer: Optimizer, scanned: Sequence[Scanned], *, label: str
+    run: Run,
+    optimizer: Optimizer,
+    scanned: Sequence[Scanned],
+    *,
+    label: str,
+    at_depth: Callable[[int, Sequence[Scanned]], Awaitable[None]] = _nothing,
 ) -> tuple[Scanned, ...]:
     """Revise each task's skill for the configured rounds; keep the best, never merely the last.
 
     Args:
         label: Names the policy (``untrained``, ``refined``): its candidates are stored apart.
+        at_depth: Told what this would give after so many rounds, from 0 on.
     """
     settings = run.config.refinement
     chains = [Chain(best=task, last=task) for task in scanned]
+    await at_depth(0, scanned)
     for round_ in range(settings.rounds):
         stage = run.staged(f"refine/{label}/{round_}")
         states = [
-            chain.last.state(kept=run.config.training.evidence, parent=chain.parent, round=round_)
-            for chain in chains
+            chain.last.state(run.config.training, parent=chain.parent, round=round_) for chain in chains
         ]
         run.display.stage(f"{label}, round {round_ + 1}", len(states) * settings.k * settings.n)
         groups = await _propose(run, optimizer, states, stage)
@@ -57,6 +67,7 @@ async def refine(
         chains = [
             _advance(chain, [next(found) for _ in group]) for chain, group in zip(chains, groups, strict=True)
         ]
+        await at_depth(round_ + 1, [chain.best for chain in chains])
     return tuple(chain.best for chain in chains)
 
 

@@ -8,24 +8,30 @@ from pathlib import Path
 from attrs import field, frozen
 
 from wer import catalogue
-from wer.configuration import RunConfig
+from wer.agents import is_own
+from wer.configuration import RunConfig, apart
 from wer.contracts import Environment, Model, Starting
 from wer.display import Display
 from wer.errors import ConfigError, PluginError
 from wer.gpus import assigned
+from wer.loop.agents import at_once
 from wer.loop.ledger import Ledger, RoleModel
 from wer.plugins import Plugins
 
 _CAST = {"user": "user_model"}
 """The setting of a role's model, by the name that `wer.contracts.Environment.roles` gives it."""
 
+NO_WRITER = (
+    "the executor is an agent of your own, which writes no skills, and no model is named that does. Name one with "
+    "--writer PROVIDER/NAME, or writer = ... in wer.toml."
+)
 ACTING = ("executor", *_CAST)
 """Roles that are asked inside of rollouts."""
 
 
 def specs(config: RunConfig) -> Mapping[str, str]:
-    """The model of each of `wer.gpus.ROLES`; empty for a simulated user that the run hasn't."""
-    writer = config.writer or config.executor
+    """The model of each of `wer.gpus.ROLES`; empty where the run has none."""
+    writer = writer_of(config)
     return {
         "executor": config.executor,
         "writer": writer,
@@ -33,6 +39,11 @@ def specs(config: RunConfig) -> Mapping[str, str]:
         "merge_writer": config.merge_writer or writer,
         "user_model": config.user_model,
     }
+
+
+def writer_of(config: RunConfig) -> str:
+    """The model that revises skills: as configured, or the executor's; empty when that is the user's own agent."""
+    return config.writer or ("" if is_own(config.executor) else config.executor)
 
 
 def cast(config: RunConfig, name: str, env: Environment) -> Mapping[str, str]:
@@ -62,15 +73,22 @@ def cast(config: RunConfig, name: str, env: Environment) -> Mapping[str, str]:
     return named
 
 
-def concurrency(config: RunConfig, plugins: Plugins) -> int:
-    """Rollouts at a time: as configured, or as many as help the executor's model."""
+def concurrency(config: RunConfig, plugins: Plugins, envs: Mapping[str, Environment]) -> int:
+    """Rollouts at a time: as configured, or as many as help the executor; of several, the one that takes fewest."""
+    return config.concurrency or min(_at_once(alone, plugins, envs) for alone in apart(config))
+
+
+def _at_once(config: RunConfig, plugins: Plugins, envs: Mapping[str, Environment]) -> int:
+    if is_own(config.executor):
+        return at_once(config, envs)
     provider = plugins.provider(config.executor)
-    return config.concurrency or (1 if provider is None else provider.concurrency)
+    return 1 if provider is None else provider.concurrency
 
 
 def fetch_models(config: RunConfig, display: Display) -> None:
     """Download the catalogue's models that the run names, with progress, before anything waits for them."""
-    wanted = {spec.partition("/")[2].partition("?")[0] for spec in specs(config).values()}
+    named = {*specs(config).values(), *config.more_executors}
+    wanted = {spec.partition("/")[2].partition("?")[0] for spec in named}
     for entry in catalogue.listing():
         if entry.name in wanted and entry.path is None:
             display.stage(f"downloading {entry.name}", round(entry.bytes / 1e6), unit="MB")
@@ -108,7 +126,13 @@ class Models:
     _open: dict[str, Model] = field(factory=dict, init=False)
 
     def role(self, role: str, spec: str) -> RoleModel:
-        """The model of that specification, booking what it costs on that role."""
+        """The model of that specification, booking what it costs on that role.
+
+        Raises:
+            ConfigError: There is no model for it.
+        """
+        if not spec:
+            raise ConfigError(NO_WRITER)
         if spec not in self._open:
             self._open[spec] = self.plugins.model(
                 spec, gpus=self.gpus.get(spec, ()), folder=self.logs, say=self.say

@@ -11,17 +11,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from attrs import Factory, evolve, field, frozen
-from tenacity import AttemptManager
 
 from wer.contracts import Executor, Runner
 from wer.errors import InfrastructureError, ModelError, ModelUnavailable
 from wer.loop.ledger import Ledger
 from wer.loop.local import LocalRunner, World
-from wer.loop.retrying import patiently
-from wer.records import Evidence, Json, Rollout, Task, Trajectory, Unit, content_hash, derive_seed
+from wer.loop.retrying import Attempt, patiently
+from wer.records import (
+    Evidence,
+    Json,
+    Rollout,
+    Skill,
+    Task,
+    Trajectory,
+    Unit,
+    content_hash,
+    derive_seed,
+)
 from wer.store import Store
+from wer.tracing import span
+
+ROLLOUTS = "rollouts"
+"""Where a fault was met that is no model's."""
 
 
 @frozen(kw_only=True)
@@ -61,7 +75,7 @@ class Scheduler:
     on_finished: Callable[[Rollout, bool], None]
     say: Callable[[str], None]
     runner: Runner = field(default=Factory(lambda self: LocalRunner(world=self.world), takes_self=True))
-    _locks: dict[str, asyncio.Lock] = field(factory=dict, init=False)
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(factory=WeakValueDictionary, init=False)
     _flying: set[asyncio.Future[None]] = field(factory=set, init=False)
     _failures: list[Exception] = field(factory=list, init=False)
     _expecting: dict[str, asyncio.Lock] = field(factory=dict, init=False)
@@ -70,6 +84,14 @@ class Scheduler:
         """The same scheduler around another agent. Its units run here, wherever the others do."""
         world = evolve(self.world, executor=executor)
         return evolve(self, world=world, runner=LocalRunner(world=world))
+
+    def units(self, task: Task, skill: Skill, seeds: Sequence[int]) -> list[Unit]:
+        """A unit a seed, with every executor of the run: all act on the same seeds, and are paired by them."""
+        return [
+            Unit(task=task, skill=skill, seed=seed, executor=name)
+            for name in self.world.executors or ("",)
+            for seed in seeds
+        ]
 
     async def run(self, units: Sequence[Unit]) -> tuple[Rollout, ...]:
         """Have all units, in their order; equal units are one rollout.
@@ -111,10 +133,10 @@ class Scheduler:
 
     def _key(self, unit: Unit) -> str:
         verifier, _ = self.world.verifiers[unit.task.env]
-        identity = self.world.executor.identity
+        identity = self.world.acting(unit).identity
         cast = {role: dict(model.identity) for role, model in self.world.cast(unit.task).items()}
         parts = [unit.task.key, unit.skill.id, identity, verifier, unit.seed]
-        return content_hash([*parts, cast] if cast else parts)
+        return content_hash([*parts, *filter(None, (unit.executor, cast))])
 
     async def _have(self, unit: Unit, key: str) -> Rollout | None:
         stored = self.store.rollout(key)
@@ -137,18 +159,23 @@ class Scheduler:
                 landed.set_result(None)
 
     async def _fly(self, unit: Unit, key: str) -> Rollout:
-        rollout, tries = await self._try(unit, key)
+        task = unit.task
+        with span("rollout", task=task.id, domain=task.domain, skill=unit.skill.id, seed=unit.seed) as tell:
+            rollout, tries = await self._try(unit, key)
+            tell(tries=tries, passed=rollout.verdict.passed, score=rollout.verdict.score)
         name, _ = self.world.verifiers[unit.task.env]
         self.store.put_rollout(rollout, task=unit.task, skill=unit.skill, verifier=name, tries=tries)
         self.on_finished(rollout, False)
         return rollout
 
     async def _try(self, unit: Unit, key: str) -> tuple[Rollout, int]:
-        attempt: AttemptManager
-        async for attempt in patiently(_Again, retries=self.limits.retries, tell=self.say):
+        attempt: Attempt
+        async for attempt in patiently(
+            _Again, retries=self.limits.retries, tell=self.say, count=self._count
+        ):
             with attempt:
                 expect = await _mended(self._expect(unit.task))
-                again = evolve(unit, attempt=attempt.retry_state.attempt_number)
+                again = evolve(unit, attempt=attempt.number)
                 trajectory, evidence = await _mended(self._execute(again))
         verdict = self.world.judge(unit.task, trajectory, evidence, expect)
         rollout = Rollout(
@@ -159,8 +186,15 @@ class Scheduler:
             trajectory=trajectory,
             evidence=evidence,
             verdict=verdict,
+            executor=unit.executor,
         )
-        return rollout, attempt.retry_state.attempt_number
+        return rollout, attempt.number
+
+    def _count(self, again: _Again) -> None:
+        """Count what broke; a model's failures were counted where it was asked."""
+        error = again.__cause__
+        if isinstance(error, InfrastructureError) and not isinstance(error, ModelError):
+            self.ledger.fault(error.kind, ROLLOUTS)
 
     async def _execute(self, unit: Unit) -> tuple[Trajectory, Evidence]:
         try:
@@ -168,7 +202,7 @@ class Scheduler:
                 return await self.runner.execute(unit)
         except TimeoutError as error:
             limit = self.limits.rollout_timeout_s
-            raise InfrastructureError(
+            raise RolloutTimeout(
                 f"a rollout of {unit.task.id} took more than {limit:g} s. Raise limits.rollout_timeout_s, "
                 "or lower the concurrency."
             ) from error
@@ -186,6 +220,12 @@ class Scheduler:
             self.store.put_task(task)
             self.store.put_expect(task, expect)
             return expect
+
+
+class RolloutTimeout(InfrastructureError):
+    """A rollout did not end in its time."""
+
+    kind = "rollout time-out"
 
 
 class _Again(InfrastructureError):

@@ -9,17 +9,18 @@ from attrs import frozen
 from wer.contracts import Consolidating, Imitating, Optimizer, Searching
 from wer.errors import SearchSpent
 from wer.leaks import sentence
-from wer.loop.domains import Domain
+from wer.loop.depths import held_out, learning, refine_and_merge
 from wer.loop.ledger import Budget
 from wer.loop.measuring import measure
-from wer.loop.merging import merge
+from wer.loop.merging import merge_all
 from wer.loop.opening import Run
-from wer.loop.refining import refine
 from wer.loop.seeding import Scanned, demand_signal, first_states, given_seed, scan, seed_skills
+from wer.loop.sources import check_merges
 from wer.loop.training import train
 from wer.records import NO_SKILL, Experience, RefinementState, Skill, derive_seed
+from wer.shown import Shown
 from wer.skills import save_skill
-from wer.together import together
+from wer.writers import describe
 
 
 @frozen(kw_only=True)
@@ -32,6 +33,12 @@ class Start:
     def all(self) -> tuple[Scanned, ...]:
         """The scan of all domains, in their order: a phase trains one policy on all of them."""
         return tuple(task for tasks in self.scanned.values() for task in tasks)
+
+    def shown(self, shown: Shown) -> Start:
+        """As an optimizer sees it: once, or what was flipped would be flipped back."""
+        return Start(
+            scanned={name: tuple(each.shown(shown) for each in tasks) for name, tasks in self.scanned.items()}
+        )
 
 
 async def run_protocol(run: Run) -> None:
@@ -56,26 +63,40 @@ async def run_protocol(run: Run) -> None:
     finally:
         await optimizer.close()
     publish(run, skills)
+    for label in ("untrained", "refined"):
+        await check_merges(run, label, skills.get(label, {}))
     await measure(run, skills)
 
 
 async def search(run: Run, optimizer: Optimizer, start: Start) -> Mapping[str, Skill]:
     """Train and refine within the search's budget; when that is spent, take the best skills so far."""
+    if not isinstance(optimizer, Consolidating | Searching):  # which have no depth to choose
+        start = Start(scanned=learning(start.scanned, held_out(run.config, run.domains)))
+    start = start.shown(run.shown)
     try:
         with run.ledger.searching(_share(run)):
             first = first_states(start.all, run.config.training)
             experiences = await train(run, optimizer, first)
             if optimizer.learns:
                 optimizer.save(run.folder / "checkpoints" / "final")
+                _describe(run)
             else:
                 start = best_so_far(start, experiences)
-            return await refine_all(run, optimizer, start, "refined")
+            return await _revise_all(run, optimizer, start, "refined")
     except SearchSpent as spent:
         run.scheduler.reopen()
         run.display.say(f"{spent}: the best skills so far are merged and measured")
     stages = (run.staged("train/"), run.staged("refine/refined/"))
-    found = [each for stage, each in run.store.experiences() if stage.startswith(stages)]
+    stored = [each for stage, each in run.store.experiences() if stage.startswith(stages)]
+    found = [run.shown.experience(each) for each in stored]
     return await merge_all(run, best_so_far(start, found).scanned, "refined")
+
+
+def _describe(run: Run) -> None:
+    """Lay down beside the trained weights, where there are any, what they were trained with."""
+    folder = run.folder / "checkpoints" / "final" / "merged"
+    if folder.is_dir():
+        describe(run.config, folder)
 
 
 def _share(run: Run) -> Budget:
@@ -106,7 +127,7 @@ def best_so_far(start: Start, experiences: Sequence[Experience]) -> Start:
 
 
 async def begin(run: Run, *optimizers: Optimizer) -> Start:
-    """Scan the training tasks without a skill, write the seed skills, and scan with them.
+    """Scan the training tasks without a skill, write the seed skills, scan with them, and look for something to learn.
 
     Args:
         optimizers: Those that go on from here.
@@ -115,24 +136,32 @@ async def begin(run: Run, *optimizers: Optimizer) -> Start:
         WerError: Every rollout with the seed skills passed; or none did, and each optimizer compares
             rollouts alone.
     """
-    tasks = [task for domain in run.domains for task in domain.train]
-    given_seed(run)
-    await scan(run, {task.key: NO_SKILL for task in tasks}, tasks, label="training tasks, no skill")
-    skills = await seed_skills(run, tasks)
-    scanned = iter(await scan(run, skills, tasks, label="training tasks, seed skills"))
-    start = Start(scanned={domain.name: tuple(next(scanned) for _ in domain.train) for domain in run.domains})
+    start = await seeded(run)
     imitates = any(isinstance(each, Imitating) and each.imitates for each in optimizers)
     demand_signal(start.all, failures_teach=imitates)
     return start
 
 
+async def seeded(run: Run) -> Start:
+    """Scan the training tasks without a skill, write the seed skills, and scan with them."""
+    tasks = [task for domain in run.domains for task in domain.train]
+    given_seed(run)
+    await scan(run, {task.key: NO_SKILL for task in tasks}, tasks, label="training tasks, no skill")
+    skills = await seed_skills(run, tasks)
+    scanned = iter(await scan(run, skills, tasks, label="training tasks, seed skills"))
+    return Start(scanned={domain.name: tuple(next(scanned) for _ in domain.train) for domain in run.domains})
+
+
 async def refine_all(run: Run, optimizer: Optimizer, start: Start, label: str) -> Mapping[str, Skill]:
     """Refine every training task's skill and merge each domain's into one, or have a domain's written at once."""
+    return await _revise_all(run, optimizer, start.shown(run.shown), label)
+
+
+async def _revise_all(run: Run, optimizer: Optimizer, start: Start, label: str) -> Mapping[str, Skill]:
+    """Likewise, from a start as the optimizer sees it."""
     if isinstance(optimizer, Consolidating | Searching):
         return await _consolidate_all(run, optimizer, start)
-    refined = iter(await refine(run, optimizer, start.all, label=label))
-    by_domain = {name: tuple(next(refined) for _ in tasks) for name, tasks in start.scanned.items()}
-    return await merge_all(run, by_domain, label)
+    return await refine_and_merge(run, optimizer, start.scanned, label=label)
 
 
 async def _consolidate_all(
@@ -145,7 +174,7 @@ async def _consolidate_all(
     scanned = iter(await scan(run, skills, tasks, label="training tasks, one skill a domain"))
     written: dict[str, Skill] = {}
     for name, sources in start.scanned.items():
-        found = [next(scanned) for _ in sources]
+        found = [next(scanned).shown(run.shown) for _ in sources]
         states = [RefinementState(task=each.task, skill=each.skill, evidence=each.rollouts) for each in found]
         seed = derive_seed(run.config.seed, "consolidate", name)
         if isinstance(optimizer, Searching):
@@ -167,30 +196,23 @@ async def _search_one(
 ) -> Skill:
     """Have one domain's skill searched for, with an equal share of what is left for ``of`` domains.
 
-    The share is kept, so that a resumed search is as long as it was.
+    The share is kept, so that a resumed search is as long as it was. Of several executors it is
+    what each of them may run.
     """
     settings = run.config.refinement
     left = run.ledger.search_rollouts_left
-    share = len(states) * settings.rounds * settings.k * settings.n if left is None else left // of
+    executors = len(run.config.executors)
+    share = len(states) * settings.rounds * settings.k * settings.n
+    share = share if left is None else left // of // executors
     key = run.staged(f"rollouts of {name}")
     run.store.put_document("about", key, str(share))
     share = int(run.store.document("about", key) or share)
-    run.display.stage(f"searching for a skill of {name}", share)
+    run.display.stage(f"searching for a skill of {name}", share * executors, once=True)
     evaluate = run.evaluation(run.staged(f"search/{name}"), n=settings.n)
     try:
         return await optimizer.search(states, evaluate, share, seed)
     finally:
         run.scheduler.reopen()
-
-
-async def merge_all(run: Run, by_domain: Mapping[str, Sequence[Scanned]], label: str) -> Mapping[str, Skill]:
-    """Merge each domain's skills into one."""
-    run.display.stage(f"merging the {label} skills", len(by_domain), unit="domains")
-    domains: Mapping[str, Domain] = {domain.name: domain for domain in run.domains}
-    merged = await together(
-        merge(run, domains[name], sources, label=label) for name, sources in by_domain.items()
-    )
-    return dict(zip(by_domain, merged, strict=True))
 
 
 def publish(run: Run, skills: Mapping[str, Mapping[str, Skill]]) -> None:

@@ -5,11 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from wer.contracts import Environment, Identified
+from wer.contracts import Environment, Executor, Identified
 from wer.errors import ConfigError
 from wer.store import Store
 
 _PURPOSE = "identity"
+_AGENT = "agent identity"
+
+
+def demand_same_agents(store: Store, agents: Mapping[str, Executor]) -> None:
+    """Likewise for agents of the user's own, by what they are called.
+
+    Raises:
+        ConfigError: The user has edited one since.
+    """
+    for name, agent in agents.items():
+        now = json.dumps(agent.identity, sort_keys=True, default=dict)
+        store.put_document(_AGENT, name, now)
+        if store.document(_AGENT, name) != now:
+            raise ConfigError(
+                f"your agent {name} changed since this run began, so that its rollouts of before and of now can't be "
+                "compared. Start a new run, or put back its code and executor_options."
+            )
 
 
 def demand_same(store: Store, envs: Mapping[str, Environment]) -> None:

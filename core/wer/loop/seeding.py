@@ -20,11 +20,11 @@ from wer.records import (
     Sampling,
     Skill,
     Task,
-    Unit,
     content_hash,
     derive_seed,
 )
-from wer.retention import Kept, matched_pair, mixedness
+from wer.retention import matched_pair, mixedness
+from wer.shown import Shown
 from wer.skills import load_skill
 from wer.together import together
 from wer.writing import read_skill, seed_messages
@@ -45,17 +45,27 @@ class Scanned:
         """Share of rollouts that passed."""
         return sum(rollout.verdict.passed for rollout in self.rollouts) / len(self.rollouts)
 
+    def shown(self, shown: Shown) -> Scanned:
+        """As the optimizer sees it."""
+        return evolve(self, rollouts=shown.rollouts(self.rollouts))
+
     def state(
-        self, *, kept: Kept = "both", parent: str | None = None, round: int = 0, phase: int = 0
+        self,
+        settings: TrainingConfig,
+        *,
+        parent: str | None = None,
+        round: int = 0,
+        phase: int = 0,
     ) -> RefinementState:
         """The state that asks for a better skill: one matched pair, or the first rollout, as evidence."""
         return RefinementState(
             task=self.task,
             skill=self.skill,
-            evidence=matched_pair(self.rollouts, kept),
+            evidence=matched_pair(self.rollouts, settings.evidence),
             parent=parent,
             round=round,
             phase=phase,
+            form=settings.evidence_form,
         )
 
 
@@ -68,7 +78,7 @@ async def seed_skills(run: Run, tasks: Sequence[Task]) -> Mapping[str, Skill]:
     if given is not None:
         return {task.key: given for task in tasks}
     spec = specs(run.config)["seed_writer"]
-    model = run.role("seed writer", spec)
+    model = run.role(run.paying("seed writer"), spec)
     run.display.stage(f"seed skills by {spec}", len(tasks), unit="drafts")
     drafts = await together(_draft(run, model, task) for task in tasks)
     unreadable = sum(draft.empty for draft in drafts)
@@ -114,18 +124,19 @@ async def _draft(run: Run, model: Model, task: Task) -> Skill:
 async def scan(
     run: Run, skills: Mapping[str, Skill], tasks: Sequence[Task], *, label: str
 ) -> tuple[Scanned, ...]:
-    """Run each task n times under its skill and tell how the outcomes are mixed."""
+    """Run each task n times under its skill, with each executor, and tell how the outcomes are mixed."""
     n = run.config.training.n
-    run.display.stage(label, n * len(tasks))
     units = [
-        Unit(task=task, skill=skills[task.key], seed=seed)
+        run.scheduler.units(
+            task, skills[task.key], seeds_of(task, n, run_seed=run.config.seed, purpose="train")
+        )
         for task in tasks
-        for seed in seeds_of(task, n, run_seed=run.config.seed, purpose="train")
     ]
-    rollouts = iter(await run.scheduler.run(units))
+    run.display.stage(label, sum(map(len, units)))
+    rollouts = iter(await run.scheduler.run([unit for each in units for unit in each]))
     scanned = tuple(
-        Scanned(task=task, skill=skills[task.key], rollouts=tuple(next(rollouts) for _ in range(n)))
-        for task in tasks
+        Scanned(task=task, skill=skills[task.key], rollouts=tuple(next(rollouts) for _ in each))
+        for task, each in zip(tasks, units, strict=True)
     )
     run.display.say(f"{label}: {counts(scanned)}")
     return scanned
@@ -167,4 +178,4 @@ def first_states(scanned: Sequence[Scanned], settings: TrainingConfig) -> tuple[
     """The states of phase 0; with a limit those that can teach most: mixed first, then failed, then passed."""
     limit = settings.states_per_phase
     ranked = sorted(scanned, key=lambda task: (-mixedness(task.rollouts), task.share))
-    return tuple(task.state(kept=settings.evidence) for task in (ranked[:limit] if limit else scanned))
+    return tuple(task.state(settings) for task in (ranked[:limit] if limit else scanned))

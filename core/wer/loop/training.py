@@ -28,9 +28,12 @@ async def train(run: Run, optimizer: Optimizer, states: Sequence[RefinementState
         outcome = await _phase(run, optimizer, states, phase)
         experiences = sorted(outcome.experiences, key=_place)
         everything += experiences
-        kept = retain(experiences, everything=settings.retention == "all")
+        kept = retain(experiences, settings.retention)
         run.display.say(f"phase {phase}: {_summary(outcome.experiences)}; {len(kept)} candidates retained")
-        states = [assemble(experience, phase=phase + 1, kept=settings.evidence) for experience in kept]
+        states = [
+            assemble(experience, phase=phase + 1, kept=settings.evidence, form=settings.evidence_form)
+            for experience in kept
+        ]
         if not states and phase + 1 < settings.phases:
             run.display.say(
                 f"training ends after phase {phase}: no candidate had mixed outcomes, so there is nothing to pair. "
@@ -47,13 +50,14 @@ async def _phase(
     folder = run.folder / "checkpoints" / f"phase-{phase}"
     if (folder / "done").is_file():
         optimizer.load(folder / "policy")
-        return PhaseOutcome(experiences=tuple(found for _, found in run.store.experiences(stage)))
+        stored = (run.shown.experience(found) for _, found in run.store.experiences(stage))
+        return PhaseOutcome(experiences=tuple(stored))
     settings = run.config.training
     run.display.stage(f"phase {phase}: {len(states)} states", len(states) * settings.k * settings.n)
     folder.mkdir(parents=True, exist_ok=True)
     run.recorder.begin(phase, run.staged("train"))
     outcome = await optimizer.run_phase(states, run.evaluation(stage, n=settings.n, phase=phase), folder)
-    run.recorder.complete(outcome.step_size, scaled=outcome.scaled)
+    run.recorder.complete(outcome.step_size, scaled=outcome.scaled, shown=run.shown)
     optimizer.save(folder / "policy")
     (folder / "done").touch()
     run.recorder.log(PHASE, phase, _figures(outcome.experiences))

@@ -7,8 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from attrs import evolve
 
-from wer.configuration import RunConfig, to_toml
+from wer.agents import is_own
+from wer.configuration import RunConfig, apart, to_toml
 from wer.contracts import Environment, Executor, Runner, RunnerSetup, Verifier
+from wer.loop.agents import EXECUTOR, own_agent
 from wer.loop.domains import environments
 from wer.loop.ledger import Budget, Ledger, Spending
 from wer.loop.local import LOCAL, LocalRunner, World
@@ -32,13 +34,25 @@ async def open_world(
     Args:
         stack: Closes the sandboxes. The models are closed by whoever made `models`.
     """
-    executor: Executor = plugins.executors.make(
-        config.agent, models.role("executor", config.executor), config.executor_options
-    )
+
+    def made(alone: RunConfig) -> Executor:
+        if is_own(alone.executor):
+            return own_agent(alone, envs, plugins, ledger=models.ledger, say=say, folder=models.logs)
+        model = models.role(EXECUTOR, alone.executor)
+        return plugins.executors.make(alone.agent, model, alone.executor_options)
+
+    executors = {alone.executor: made(alone) for alone in apart(config)}
     roles = models.cast(config, envs)
     pools = await start_pools(config, envs, plugins, say, stack)
     await models.ready()
-    return World(environments=envs, verifiers=verifiers, pools=pools, executor=executor, roles=roles)
+    return World(
+        environments=envs,
+        verifiers=verifiers,
+        pools=pools,
+        executor=executors[config.executor],
+        executors=executors if len(executors) > 1 else {},
+        roles=roles,
+    )
 
 
 def choose_runner(
@@ -46,15 +60,16 @@ def choose_runner(
 ) -> Runner:
     """Make the runner that the configuration names."""
     if config.runner == LOCAL:
-        return LocalRunner(world=world, concurrency=concurrency(config, plugins))
+        return LocalRunner(world=world, concurrency=concurrency(config, plugins, world.environments))
     setup = RunnerSetup(
         config=to_toml(config),
         address=config.ray_address,
         options=config.runner_options,
-        identity=world.executor.identity,
+        identity=world.identity,
         check=ledger.check,
         charge=ledger.charge,
         say=say,
+        fault=ledger.fault,
     )
     return plugins.runners.make(config.runner, setup)
 
@@ -80,4 +95,4 @@ async def workplace(
         stack.push_async_callback(models.close)
         here = evolve(config, runner=LOCAL)
         world = await open_world(here, envs, {}, plugins=plugins, models=models, say=say, stack=stack)
-        yield LocalRunner(world=world, concurrency=concurrency(config, plugins))
+        yield LocalRunner(world=world, concurrency=concurrency(config, plugins, envs))

@@ -10,9 +10,11 @@ from attrs import frozen
 from rich.table import Table
 
 from wer.errors import WerError
+from wer.loop.depths import answers
 from wer.loop.measuring import AGAIN, NOOP
 from wer.methods import BASELINES, method_of
 from wer.records import Usage
+from wer.reports import costs
 from wer.reports.results import AVERAGE, Results, outcomes_of, results, title_of
 from wer.reports.statistics import Estimate, mean_of_runs, pass_hat_k
 from wer.store import Store
@@ -46,6 +48,10 @@ def spent(store: Store, method: str) -> Spent:
         if stage.startswith(f"{method}/")
         for rollout in found.rollouts
     }
+    for key in answers(store, f"{method}/refined"):
+        rollout = store.rollout(key)
+        if rollout is not None:
+            had[key] = rollout.trajectory.usage
     written = [usage for role, usage in store.spend().items() if role.endswith(f", {method}")]
     return Spent(rollouts=len(had), usage=sum([*had.values(), *written], Usage()))
 
@@ -68,12 +74,14 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """As words, in the order of the headings."""
-        costs = ("", "", "", "")
+        cost = ("", "", "", "")
         if self.spent is not None:
-            usd = "unknown" if self.spent.usage.usd is None else f"{self.spent.usage.usd:.2f}"
-            a_point = f"{self.spent.tokens / self.gain:,.0f}" if self.gain > 0 else "no gain"
-            costs = (f"{self.spent.rollouts:,}", f"{self.spent.tokens:,}", usd, a_point)
-        return (title_of(self.condition), _figure(self.estimate), _figure(self.reliable), *costs)
+            usage = self.spent.usage
+            a_point = "no gain"
+            if self.gain > 0:
+                a_point = "unknown" if usage.untold else f"{self.spent.tokens / self.gain:,.0f}"
+            cost = (f"{self.spent.rollouts:,}", costs.tokens(usage), costs.usd(usage, 2), a_point)
+        return (title_of(self.condition), _figure(self.estimate), _figure(self.reliable), *cost)
 
 
 def rows(store: Store) -> tuple[Row, ...]:

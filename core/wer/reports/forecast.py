@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from wer.agents import called, is_own
 from wer.configuration import RunConfig
+from wer.loop.depths import held_out
 from wer.loop.domains import Domain
 from wer.loop.ledger import priced
+from wer.loop.merging import merge_calls
 from wer.loop.roles import specs
 from wer.plugins import Plugins
 from wer.records import Split, Task, Usage
@@ -22,6 +25,8 @@ _USER_PROMPT_TOKENS = 1500
 _TOKENS_A_STEP = 80
 _EVIDENCE_TOKENS = 800
 _SECONDS_A_CALL = 2.0
+
+T = TypeVar("T", int, float)
 
 _Asked: TypeAlias = tuple[str, str, float, float, float]
 """Role, model, calls, and the prompt and completion tokens of one call."""
@@ -36,6 +41,7 @@ class Plan:
         phases: Of training.
         revised: Policies whose revisions of the training tasks' skills are refined and merged.
         merged: Merges a domain.
+        given: Skills that are given, merged into one, and compared with it on the training tasks.
         conditions: How many conditions are measured.
         split: The tasks that they are measured on.
     """
@@ -44,6 +50,7 @@ class Plan:
     phases: int = 0
     revised: int = 0
     merged: int = 0
+    given: int = 0
     conditions: int = 0
     split: Split = "test"
 
@@ -66,7 +73,7 @@ class RoleForecast:
 
     Attributes:
         calls: Model calls.
-        prompt_tokens: In all calls together.
+        prompt_tokens: In all calls together; None where nobody knows, as of an agent of the user's own.
         completion_tokens: Likewise.
         usd: US dollars; None where no price is known.
     """
@@ -74,8 +81,8 @@ class RoleForecast:
     role: str
     model: str
     calls: int
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
     usd: float | None
 
 
@@ -123,10 +130,11 @@ def forecast(
         plan: None is the whole protocol.
     """
     plan = plan or protocol(config)
-    train = [task for domain in domains for task in domain.train]
     measured = [task for domain in domains for task in domain.tasks(plan.split)]
-    stages = _stages(config, plan, len(train), len(measured))
+    executors = len(config.executors)
+    stages = [(stage, executors * count) for stage, count in _stages(config, plan, domains)]
     rollouts = sum(count for _, count in stages)
+    stages.append((f"{plan.split} split, the agent that does nothing", len(measured) if plan.conditions else 0))
     asked = (*_acting(config, plan, domains, rollouts), *_writing(config, plan, domains))
     roles = tuple(
         _role(config, role, model, calls, prompt, written, free=plugins.cost(model) == "free")
@@ -140,33 +148,87 @@ def forecast(
     )
 
 
-def _stages(config: RunConfig, plan: Plan, train: int, measured: int) -> Sequence[tuple[str, int]]:
-    """Rollouts by stage, from the numbers of tasks."""
-    trained, refined = _candidates(config, plan, train)
-    n = config.training.n
-    return (
-        ("scan of the training tasks, without and with seed skills", plan.scans * train * n),
-        (f"training, {plan.phases} phases", trained * n),
-        ("refinement rounds", refined * config.refinement.n),
-        (f"{plan.split} split, all conditions", plan.conditions * measured * config.evaluation.trials),
+def total(forecasts: Sequence[Forecast]) -> Forecast:
+    """Add up what is performed in one run with several settings. The first says what is measured."""
+    rollouts: dict[str, int] = {}
+    roles: dict[tuple[str, str], list[RoleForecast]] = {}
+    for each in forecasts:
+        for stage, count in each.rollouts:
+            rollouts[stage] = rollouts.get(stage, 0) + count
+        for role in each.roles:
+            roles.setdefault((role.role, role.model), []).append(role)
+    return evolve(
+        forecasts[0],
+        rollouts=tuple(rollouts.items()),
+        roles=tuple(
+            evolve(
+                several[0],
+                calls=sum(each.calls for each in several),
+                prompt_tokens=_known_sum([each.prompt_tokens for each in several]),
+                completion_tokens=_known_sum([each.completion_tokens for each in several]),
+                usd=_known_sum([each.usd for each in several]),
+            )
+            for several in roles.values()
+        ),
     )
 
 
-def _candidates(config: RunConfig, plan: Plan, train: int) -> tuple[int, int]:
+def _stages(config: RunConfig, plan: Plan, domains: Sequence[Domain]) -> Iterator[tuple[str, int]]:
+    """Rollouts of one executor by stage."""
+    train = sum(len(domain.train) for domain in domains)
+    measured = sum(len(domain.tasks(plan.split)) for domain in domains)
+    held = sum(map(len, held_out(config, domains).values()))
+    trained, refined = _candidates(config, plan, domains)
+    refinement, check = config.refinement, config.merge.check_rollouts
+    yield "scan of the training tasks, without and with seed skills", plan.scans * train * config.training.n
+    yield f"training, {plan.phases} phases", trained * config.training.n
+    yield "refinement rounds", refined * refinement.n
+    depths = plan.revised * (refinement.rounds + 1)
+    yield f"{held} held-out tasks at every depth", depths * held * refinement.holdout_n
+    sources = sum(count for count in _sources(config, domains) if count > 1)
+    yield (
+        "merged skills and their sources",
+        (2 * plan.revised * sources + plan.given + bool(plan.given)) * check,
+    )
+    yield f"{plan.split} split, all conditions", plan.conditions * measured * config.evaluation.trials
+
+
+def _candidates(config: RunConfig, plan: Plan, domains: Sequence[Domain]) -> tuple[int, int]:
     """How many candidates the writer is asked for in training and in refinement."""
     training, refinement = config.training, config.refinement
-    states = min(train, training.states_per_phase or train)
-    return plan.phases * states * training.k, plan.revised * refinement.rounds * train * refinement.k
+    learnt = sum(len(domain.train) for domain in domains) - sum(map(len, held_out(config, domains).values()))
+    states = min(learnt, training.states_per_phase or learnt)
+    return plan.phases * states * training.k, plan.revised * refinement.rounds * learnt * refinement.k
+
+
+def _sources(config: RunConfig, domains: Sequence[Domain]) -> Iterator[int]:
+    """How many skills are merged into one after refinement, domain by domain."""
+    held = held_out(config, domains)
+    for domain in domains:
+        learnt = len(domain.train) - len(held.get(domain.name, ()))
+        yield min(learnt, config.merge.max_sources or learnt)
+
+
+def _merges(config: RunConfig, plan: Plan, domains: Sequence[Domain]) -> int:
+    """Calls of the merger; where the depth is chosen, the skills of each depth are merged."""
+    limit = config.merge.max_sources
+    seeds = sum(merge_calls(min(len(domain.train), limit or len(domain.train))) for domain in domains)
+    revisions = sum(map(merge_calls, _sources(config, domains)))
+    depths = config.refinement.rounds + 1 if held_out(config, domains) else 1
+    given = merge_calls(plan.given) if plan.given else 0
+    return (plan.merged - plan.revised) * seeds + plan.revised * depths * revisions + given
 
 
 def _acting(config: RunConfig, plan: Plan, domains: Sequence[Domain], rollouts: int) -> Iterator[_Asked]:
     """What executor and simulated user are asked, if the rollouts are spread evenly over the tasks."""
-    scanned = [task for domain in domains for task in domain.train if plan.scans]
+    scanned = [task for domain in domains for task in domain.train if plan.scans or plan.given]
     measured = [task for domain in domains for task in domain.tasks(plan.split) if plan.conditions]
     acted = [*scanned, *measured]
     steps = 1 if config.executor_options.get("mode") == "plan" else _STEPS_A_TURN
     calls = rollouts * _mean([_turns(task) for task in acted]) * steps
-    yield "executor", config.executor, calls, _mean([_task_tokens(task) for task in acted]), _TOKENS_A_STEP
+    prompt = _mean([_task_tokens(task) for task in acted])
+    for spec in config.executors:
+        yield "executor", spec, calls / len(config.executors), prompt, _TOKENS_A_STEP
     with_user = {
         task.key for domain in domains if "user" in domain.roles for task in domain.train + domain.test
     }
@@ -183,14 +245,23 @@ def _writing(config: RunConfig, plan: Plan, domains: Sequence[Domain]) -> Iterat
     revision = _mean([_task_tokens(task) for task in train]) + _EVIDENCE_TOKENS
     drafts = len(train) if plan.scans and not config.seed_skill else 0
     yield "seed writer", models["seed_writer"], drafts, revision, longest
-    yield "writer", models["writer"], sum(_candidates(config, plan, len(train))), revision, longest
-    merges = plan.merged * len(domains)
+    yield "writer", models["writer"], sum(_candidates(config, plan, domains)), revision, longest
+    merges = _merges(config, plan, domains)
     yield "merger", models["merge_writer"], merges, config.merge.max_tokens, config.merge.max_tokens
 
 
 def _role(
     config: RunConfig, role: str, model: str, calls: float, prompt: float, written: float, *, free: bool
 ) -> RoleForecast:
+    if is_own(model):
+        return RoleForecast(
+            role=role,
+            model=called(model),
+            calls=round(calls),
+            prompt_tokens=None,
+            completion_tokens=None,
+            usd=None,
+        )
     usage = Usage(
         calls=round(calls),
         prompt_tokens=round(calls * prompt),
@@ -220,3 +291,9 @@ def _task_tokens(task: Task) -> float:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def _known_sum(values: Sequence[T | None]) -> T | None:
+    """The sum; unknown where one of them is."""
+    known = [value for value in values if value is not None]
+    return sum(known[1:], known[0]) if len(known) == len(values) else None

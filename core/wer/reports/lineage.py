@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from attrs import frozen
 
@@ -66,8 +67,23 @@ def _revision(stage: str, found: Experience) -> Revision:
     )
 
 
+class Rewrite(Protocol):
+    """What a line can be traced to: a skill, and the skill that was made of it."""
+
+    @property
+    def before(self) -> Skill:
+        """The skill in force."""
+
+    @property
+    def after(self) -> Skill:
+        """What was written for it."""
+
+
+R = TypeVar("R", bound=Rewrite)
+
+
 @frozen(kw_only=True)
-class ChangedLine:
+class ChangedLine(Generic[R]):
     """A line of the final skill that its seed skill lacks.
 
     Attributes:
@@ -76,30 +92,45 @@ class ChangedLine:
     """
 
     line: str
-    origin: Revision | None
+    origin: R | None
     likeness: float
 
 
-def changed_lines(seed: Skill, final: Skill, history: Sequence[Revision]) -> tuple[ChangedLine, ...]:
+def changed_lines(seed: Skill, final: Skill, history: Sequence[R]) -> tuple[ChangedLine[R], ...]:
     """Trace each new line to the first revision that wrote it; a merge may have reworded it."""
     old = set(_lines(seed))
-    return tuple(_trace(line, history) for line in _lines(final) if line not in old)
-
-
-def _trace(line: str, history: Sequence[Revision]) -> ChangedLine:
-    best, likeness = None, 0.0
+    first: dict[str, R] = {}
     for revision in history:
         known = set(_lines(revision.before))
         for written in _lines(revision.after):
-            if written in known:
-                continue
-            ratio = 1.0 if written == line else difflib.SequenceMatcher(None, written, line).ratio()
+            if written not in known:
+                first.setdefault(written, revision)
+    return tuple(_trace(line, first) for line in _lines(final) if line not in old)
+
+
+def _trace(line: str, first: Mapping[str, R]) -> ChangedLine[R]:
+    """Find the likest line that was written.
+
+    Args:
+        first: The revision that wrote a line first, oldest first.
+    """
+    if line in first:
+        return ChangedLine(line=line, origin=first[line], likeness=1.0)
+    best, likeness = None, 0.0
+    compared = difflib.SequenceMatcher(None, b=line[:_COMPARED])
+    for written, revision in first.items():
+        compared.set_seq1(written[:_COMPARED])
+        reach = max(likeness, _REWORDED - 1e-9)
+        if compared.real_quick_ratio() > reach and compared.quick_ratio() > reach:
+            ratio = compared.ratio()
             if ratio > likeness:
                 best, likeness = revision, ratio
     return ChangedLine(line=line, origin=best if likeness >= _REWORDED else None, likeness=likeness)
 
 
 _REWORDED = 0.6
+_COMPARED = 1_000
+"""Characters of a line: the time grows with their square."""
 
 
 def _lines(skill: Skill) -> list[str]:

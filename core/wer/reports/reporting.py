@@ -9,9 +9,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from wer.agents import called
 from wer.configuration import RunConfig
+from wer.loop.roles import writer_of
+from wer.records import Usage
+from wer.reports import activation, costs, executors, learning
+from wer.reports.depths import depth_lines
 from wer.reports.ends import ends_table
+from wer.reports.faults import faults_line, faults_table
 from wer.reports.results import AVERAGE, Results, results, title_of
+from wer.reports.sources import source_lines
 from wer.reports.statistics import Estimate
 from wer.reports.steps import steps_table
 from wer.store import Store
@@ -23,17 +30,24 @@ def print_report(console: Console, store: Store, folder: Path, config: RunConfig
     steps = steps_table(store)
     if steps is not None:
         console.print(steps)
+    print_choices(console, store)
     if not found.cells:
         console.print(
             "nothing was measured in this run (yet): see wer eval, or wer run --resume", markup=False
         )
         return
-    console.print(table(found, title=f"{_title(store)} ({folder.name})"))
-    for line in _findings(found, store, config):
+    console.print(table(found, title=f"{split_title(store)} ({folder.name})"))
+    for line in findings(found, store, config):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(
         f"skills: {folder / 'skills'}\nreport: {folder / 'report.md'}", markup=False, soft_wrap=True
     )
+
+
+def print_choices(console: Console, store: Store) -> None:
+    """Print by what the depth of refinement was chosen, and what merging kept; nothing where neither was asked."""
+    for line in (*depth_lines(store), *source_lines(store)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def table(found: Results, *, title: str) -> Table:
@@ -59,21 +73,30 @@ def write_report(folder: Path, store: Store, config: RunConfig) -> Path:
 def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
     found = results(store)
     yield f"# WER run {folder.name}\n"
-    yield f"Backend `{config.backend}`, executor `{config.executor}`, writer `{config.writer or config.executor}`.\n"
-    yield f"## {_title(store)}\n"
+    acting = ", ".join(map(called, config.executors))
+    yield f"Backend `{config.backend}`, executor `{acting}`, writer `{writer_of(config) or 'none'}`.\n"
+    yield f"## {split_title(store)}\n"
     heading, *rows = _grid(found)
     yield f"| {' | '.join(heading)} |"
     yield "|---" * len(heading) + "|"
     for row in rows:
         yield f"| {' | '.join(row)} |"
     yield ""
-    for line in _findings(found, store, config):
+    for line in findings(found, store, config):
         yield f"- {line}"
     yield "\n## Training\n"
     yield from _training(store)
     yield from _metrics(store)
+    yield from learning.learning_tables(store, config)
+    choices = [*depth_lines(store), "", *source_lines(store)]
+    if any(choices):
+        yield "\n## Depth and merge\n"
+        yield from choices
     yield "\n## How episodes ended\n"
     yield from ends_table(store)
+    yield "\n## Faults of the infrastructure\n"
+    yield "Each was tried again; none of them is in a figure.\n"
+    yield from faults_table(store)
     yield "\n## Time\n"
     yield "| stage | seconds |"
     yield "|---|---|"
@@ -83,29 +106,35 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
     yield "| role | calls | prompt tokens | of them cached | completion tokens | USD |"
     yield "|---|---|---|---|---|---|"
     for role, usage in sorted(store.spend().items()):
-        usd = "unknown" if usage.usd is None else f"{usage.usd:.4f}"
-        yield (
-            f"| {role} | {usage.calls} | {usage.prompt_tokens} | {usage.cached_tokens} "
-            f"| {usage.completion_tokens} | {usd} |"
-        )
+        figures = (usage.calls, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+        cells = (role, *(costs.count(figure, usage) for figure in figures), costs.usd(usage))
+        yield f"| {' | '.join(cells)} |"
 
 
-def _title(store: Store) -> str:
+def split_title(store: Store) -> str:
+    """What the table measures, and on which split."""
     return f"Pass@1 on the {store.document('about', 'split') or 'test'} split, %"
 
 
-def _findings(found: Results, store: Store, config: RunConfig) -> Iterator[str]:
+def findings(found: Results, store: Store, config: RunConfig) -> Iterator[str]:
+    """What the table shows and what it rests on, a sentence each."""
     for contrast in found.contrasts:
         yield contrast.sentence()
+    yield from executors.sentences(store)
+    yield from activation.sentences(store)
+    yield from learning.sentences(store, config)
     yield f"Judged by code alone. Isolation: {store.document('about', 'tier') or 'unknown'}."
     for mark in store.marks():
         yield f"Note: {mark}."
     for leak in store.documents("leaks").values():
         yield f"Note: {leak}."
+    faults = faults_line(store)
+    if faults:
+        yield f"Faults: {faults}. Each was tried again; none counts as a failed task."
     minutes = sum(store.times().values()) / 60
-    usage = sum((usage.prompt_tokens + usage.completion_tokens for usage in store.spend().values()), 0)
+    usage = sum(store.spend().values(), Usage())
     yield (
-        f"{store.count_rollouts()} rollouts, {usage / 1000:.0f} k tokens, {minutes:.1f} minutes; "
+        f"{store.count_rollouts()} rollouts, {costs.thousands(usage)}, {minutes:.1f} minutes; "
         f"intervals are 95 %, clustered by task; seed {config.seed}."
     )
 

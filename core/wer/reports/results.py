@@ -57,6 +57,13 @@ class Contrast:
     difference: Difference
     family: int = 1
 
+    @property
+    def finding(self) -> str:
+        """``better``, ``worse`` or ``unclear``: what the interval and p allow to say at the 5 % level."""
+        if self.difference.p >= _LEVEL or self.difference.low <= 0 <= self.difference.high:
+            return "unclear"
+        return "better" if self.difference.low > 0 else "worse"
+
     def sentence(self) -> str:
         """Say in words what the difference shows, and what it doesn't."""
         points, low, high = (
@@ -65,10 +72,8 @@ class Contrast:
         family = f" after Holm's correction for {self.family}" if self.family > 1 else ""
         figures = f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}, p = {self.difference.p:.2g}{family})"
         better, base = title_of(self.better), title_of(self.base)
-        if low > 0 and self.difference.p < _LEVEL:
-            return f"{better} is better than {base}: {figures}."
-        if high < 0 and self.difference.p < _LEVEL:
-            return f"{better} is worse than {base}: {figures}."
+        if self.finding != "unclear":
+            return f"{better} is {self.finding} than {base}: {figures}."
         return (
             f"{better} and {base} can't be told apart: {figures}. "
             "A difference of this size may be noise; more tasks or trials would say."
@@ -118,9 +123,13 @@ class Results:
         return domain if len(alike) > 1 or plain == AVERAGE else plain
 
 
-def results(store: Store) -> Results:
-    """Compute every figure from the stored verdicts."""
-    outcomes = outcomes_of(store)
+def results(store: Store, *, executor: str = "") -> Results:
+    """Compute every figure from the stored verdicts.
+
+    Args:
+        executor: As for `outcomes_of`.
+    """
+    outcomes = outcomes_of(store, executor=executor)
     conditions = tuple(sorted(outcomes, key=lambda name: name == NOOP))
     domains = tuple(dict.fromkeys(domain for by_domain in outcomes.values() for domain in by_domain))
     cells = tuple(
@@ -132,16 +141,25 @@ def results(store: Store) -> Results:
             base=base,
             difference=statistics.equal_weight_difference(shared),
         )
-        for better, base in _pairs(conditions, (store.document("about", "bases") or "seed none").split())
+        for better, base in _pairs(conditions, bases(store))
         if (shared := _shared(outcomes[better], outcomes[base]))
     ]
     return Results(cells=cells, contrasts=_corrected(contrasts), conditions=conditions, domains=domains)
 
 
-def outcomes_of(store: Store) -> Mapping[str, Mapping[str, Outcomes]]:
-    """What was measured: passed or not by condition, domain and task, trial by trial."""
+def bases(store: Store) -> Sequence[str]:
+    """The conditions that others are compared with, the one that may have been measured twice first."""
+    return (store.document("about", "bases") or "seed none").split()
+
+
+def outcomes_of(store: Store, *, executor: str = "") -> Mapping[str, Mapping[str, Outcomes]]:
+    """What was measured: passed or not by condition, domain and task, trial by trial.
+
+    Args:
+        executor: Only the trials with one of several; empty is all.
+    """
     outcomes: dict[str, dict[str, dict[str, list[bool]]]] = {}
-    for condition, domain, task, _, passed in store.results():
+    for condition, domain, task, _, passed in store.results(executor):
         outcomes.setdefault(condition, {}).setdefault(domain, {}).setdefault(task, []).append(passed)
     return outcomes
 

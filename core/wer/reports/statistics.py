@@ -228,6 +228,26 @@ def holm(values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def fewer(after: int, before: int, trials: int) -> float:
+    """One-sided exact p that ``after`` of ``trials`` passing, and not ``before`` of as many, is chance [Fisher].
+
+    Rollouts that share seeds resemble each other, if anything, which makes it cautious.
+    """
+    both = after + before
+    lowest = range(max(0, both - trials), after + 1)
+    chance = sum(math.comb(trials, k) * math.comb(trials, both - k) for k in lowest)
+    return chance / math.comb(2 * trials, both)
+
+
+def rate_difference(after: int, before: int, trials: int) -> tuple[float, float]:
+    """The interval of the difference of two rates over as many trials each [Newcombe 1998, method 10]."""
+    rates = after / trials, before / trials
+    (low, high), (low_before, high_before) = wilson(after, trials), wilson(before, trials)
+    below = math.hypot(rates[0] - low, high_before - rates[1])
+    above = math.hypot(high - rates[0], rates[1] - low_before)
+    return rates[0] - rates[1] - below, rates[0] - rates[1] + above
+
+
 def smallest_detectable_difference(
     tasks: int, trials: int, *, rate: float = 0.5, consistency: float = 0.5, power: float = 0.8
 ) -> float:

@@ -47,6 +47,11 @@ class Owner:
         return asdict(self)
 
     @property
+    def alive(self) -> bool:
+        """True only when it is certain that the process is there."""
+        return self.space == _space() and self.boot == _boot() and self.start == _start(self.pid) != ""
+
+    @property
     def dead(self) -> bool:
         """True only when it is certain that the process has ended."""
         if not self.pid.isdigit():

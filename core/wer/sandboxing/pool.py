@@ -64,14 +64,22 @@ class WorkerPool:
         return await (await self._least_busy()).fork()
 
     async def close(self) -> None:
-        """Stop every worker and remove the socket's folder. Safe to call twice."""
+        """Stop every worker and remove the socket's folder. Safe to call twice.
+
+        Raises:
+            SandboxError: A worker could not be removed; all else is.
+        """
         if self._closed:
             return
         self._closed = True
         async with self._replacing:
-            await asyncio.gather(*(worker.stop() for worker in self._workers))
+            stops = [worker.stop() for worker in self._workers]
+            ended = await asyncio.gather(*stops, return_exceptions=True)
             await self._meeting.close()
             await self._launcher.close()
+        for failure in ended:
+            if isinstance(failure, BaseException):
+                raise failure
 
     async def _add(self) -> None:
         self._workers.append(await self._worker())

@@ -7,21 +7,17 @@ out is a socket in a folder that it can't write.
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import shutil
-import tempfile
 from pathlib import Path
 from weakref import WeakSet
 
 from attrs import frozen
 
 from wer.sandboxing.lines import Connection, Message
-from wer.sandboxing.owners import Owner
+from wer.sandboxing.scratch import scratch_folder
 
 SOCKET = "host.sock"
-_PREFIX = "wer-sandbox-"
-_OWNER = "owner.json"
 _INTRODUCTION_S = 10.0
 
 
@@ -54,7 +50,7 @@ class Rendezvous:
         Args:
             shared: True when other users (a container's) must be able to connect.
         """
-        meeting = cls(_make_folder())
+        meeting = cls(scratch_folder("sandbox"))
         path = str(meeting.folder / SOCKET)
         loop = asyncio.get_running_loop()
         meeting._server = await loop.create_unix_server(meeting._answer, path, backlog=256)
@@ -106,27 +102,7 @@ class Rendezvous:
             promise.set_result(Caller(stranger, hello))
 
 
-def _make_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    (folder / _OWNER).write_text(json.dumps(Owner.me().write()))
-    return folder
-
-
 def _let_others_in(folder: Path) -> None:
     """To connect, and not to list: the keys decide who is heard."""
     (folder / SOCKET).chmod(0o666)
     folder.chmod(0o711)
-
-
-def reap_folders() -> list[str]:
-    """Remove the folders of drivers that died; return a line for each."""
-    reaped = []
-    for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
-        try:
-            owner = Owner.read(json.loads((folder / _OWNER).read_text()))
-        except (OSError, ValueError):
-            continue  # half made by a living driver, or another user's
-        if owner.dead:
-            shutil.rmtree(folder, ignore_errors=True)
-            reaped.append(f"socket folder {folder} of process {owner.pid}, which has ended")
-    return reaped

@@ -20,10 +20,13 @@ _VLLM_TOO_LONG = "maximum context length is"  # vLLM gives no code of its own
 _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 
-async def read_json(response: aiohttp.ClientResponse, where: str) -> Json:
+async def read_json(response: aiohttp.ClientResponse, where: str, *, key: str = "") -> Json:
     """Read a body as JSON whatever its content type says; invalid UTF-8 is replaced.
 
     A body of an unsuccessful answer that is not JSON is given back as text.
+
+    Args:
+        key: Taken out wherever the server repeats it.
 
     Raises:
         ModelError: It is longer than 16 MiB, compression undone.
@@ -37,13 +40,15 @@ async def read_json(response: aiohttp.ClientResponse, where: str) -> Json:
                 f"{where} sent more than {REPLY_CAP_BYTES >> 20} MiB; a model's reply is far smaller"
             )
     text = body.decode("utf-8", "replace")
+    if key and key in text:
+        text = text.replace(key, "***")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         if response.status != 200:
             return text
-        kind = response.headers.get("Content-Type", "no content type")
-        raise ModelUnavailable(f"{where} sent no JSON ({kind}): {text[:200]!r}") from error
+        said = response.headers.get("Content-Type", "no content type")
+        raise ModelUnavailable(f"{where} sent no JSON ({said}): {text[:200]!r}", kind=_unread(text, said)) from error
 
 
 def failure(where: str, status: int, words: str, wire: Json, retry_after: str | None) -> WerError:
@@ -62,12 +67,23 @@ def failure(where: str, status: int, words: str, wire: Json, retry_after: str | 
     if status == 429 and code in _SPENT:
         return ModelError(f"{said}. The account has no credit left.")
     if status in _FOR_NOW or status >= 500 or status == 200:
-        return ModelUnavailable(said, retry_after_s=seconds(retry_after))
+        return ModelUnavailable(said, retry_after_s=seconds(retry_after), kind=_refusal(status))
     if status in {401, 403}:
         return ModelError(f"{said}. Check the API key and what it may use.")
     if status == 404:
         return ModelError(f"{said}. Check the model's name and the address.")
     return ModelError(said)
+
+
+def _unread(text: str, content_type: str) -> str:
+    """What kind of fault an unreadable answer is."""
+    if not text.strip():
+        return "empty answer"
+    return "malformed JSON" if "json" in content_type else "wrong content type"
+
+
+def _refusal(status: int) -> str:
+    return "error instead of an answer" if status == 200 else str(status)
 
 
 def seconds(retry_after: str | None) -> float | None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from attrs import define, field, frozen
+from yarl import URL
 
 from wer.chat import reply_from_wire, schema_to_wire, to_wire, tools_to_wire
 from wer.errors import ModelError, ModelUnavailable
@@ -83,14 +85,18 @@ class ServedModel:
                 f"{self.url}/chat/completions", json=body, headers=headers, allow_redirects=False
             ) as response:
                 status = response.status
-                wire = await read_json(response, self._where)
+                wire = await read_json(response, self._where, key=self.key)
                 retry_after = response.headers.get("Retry-After")
         except TimeoutError as error:
-            raise ModelUnavailable(f"{self._where} gave no answer in {self.timeout.total:g} s") from error
+            raise ModelUnavailable(
+                f"{self._where} gave no answer in {self.timeout.total:g} s", kind="time-out"
+            ) from error
         except (aiohttp.InvalidURL, ValueError) as error:
             raise ModelError(f"{self._where} cannot be asked: {self._hidden(error)}") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise ModelUnavailable(f"{self._where} broke off: {self._hidden(error)}") from error
+            raise ModelUnavailable(
+                f"{self._where} broke off: {self._hidden(error)}", kind=_break(error)
+            ) from error
         if status != 200 or not isinstance(wire, dict) or wire.get("error"):
             raise failure(self._where, status, self._hidden(wire), wire, retry_after)
         return reply_from_wire(wire, usd=self.dialect.usd)
@@ -115,8 +121,9 @@ class ServedModel:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             connector = aiohttp.TCPConnector(limit=0)
+            proxy, auth = _proxy(URL(self.url)) if self.proxies else (None, None)
             self._client = aiohttp.ClientSession(
-                connector=connector, timeout=self.timeout, trust_env=self.proxies
+                connector=connector, timeout=self.timeout, proxy=proxy, proxy_auth=auth
             )
             self._loop = loop
         return self._client
@@ -141,3 +148,19 @@ class ServedModel:
         if sampling.json_schema is not None:
             body["response_format"] = schema_to_wire(sampling.json_schema)
         return body
+
+
+def _proxy(url: URL) -> tuple[URL | None, aiohttp.BasicAuth | None]:
+    """Find the environment's proxy for an address, once: aiohttp would look for it at each call, in a thread."""
+    found = None if url.host is None or proxy_bypass(url.host) else getproxies().get(url.scheme)
+    if found is None:
+        return None, None
+    proxy = URL(found)
+    return proxy.with_user(None), aiohttp.BasicAuth.from_url(proxy)
+
+
+def _break(error: Exception) -> str:
+    """What kind of fault a broken connection is."""
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "truncated answer"
+    return "unreachable" if isinstance(error, aiohttp.ClientConnectorError) else "connection reset"

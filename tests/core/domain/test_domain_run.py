@@ -147,4 +147,4 @@ def test_a_wer_toml_may_name_a_file_beside_it(folder, monkeypatch, capfd):
     monkeypatch.chdir("/")
 
     assert wer("eval", str(folder / "SKILL.md"), "--config", str(folder / "wer.toml"), "--dry-run") == 0
-    assert "24 rollouts in all" in " ".join(capfd.readouterr().out.split())
+    assert "28 rollouts in all" in " ".join(capfd.readouterr().out.split())

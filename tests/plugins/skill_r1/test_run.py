@@ -68,7 +68,7 @@ async def test_a_phase_teaches_the_policy_which_revision_pays_and_is_found_again
     writer = make_phrase_writer(tmp_path / "writer", {WORKS: 1.0, SLOWLY: 1.0})
     async with trained_run(tmp_path / "run", writer) as open_:
         optimizer = open_.run.optimizer()
-        states = [task.state() for task in open_.scanned]
+        states = [task.state(open_.run.config.training) for task in open_.scanned]
         before = probability(optimizer)
         experiences = await train(open_.run, optimizer, states)
         after = probability(optimizer)

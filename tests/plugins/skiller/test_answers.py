@@ -86,6 +86,17 @@ async def test_a_second_refusal_is_the_last():
     assert len(scribe.asked) == 2
 
 
+async def test_an_answer_that_is_too_long_to_be_fed_back_is_a_refusal_and_ends_no_run():
+    async def read(text):
+        raise Refusal("no JSON")
+
+    setup = tiny_writer.setup("any", options={}, max_prompt_tokens=100)
+    talk = Talk(writer=Replies(who="SKILLER", model=Scribe(critic=["x" * 1000]), setup=setup))
+
+    with pytest.raises(Refusal, match="critic: no JSON"):
+        await talk.settle("critic", ASKED, Sampling(), read)
+
+
 async def test_a_request_that_is_too_long_is_refused_and_not_cut():
     setup = tiny_writer.setup("any", options={}, max_prompt_tokens=3)
 

@@ -217,7 +217,7 @@ async def test_an_interrupted_run_pays_for_no_reply_twice(tmp_path):
     first = Scribe(actor=[note("Try."), note("Try.")])
     second = Scribe(actor=[note("other")])
     async with opened_run(tmp_path / "run", first) as open_:
-        state = open_.scanned[0].state()
+        state = open_.scanned[0].state(open_.run.config.training)
         [before] = await open_.run.optimizer().propose([state], 1, 7)
 
     async with opened_run(tmp_path / "run", second) as open_:

@@ -43,7 +43,7 @@ class Attacked:
     exposed = (
         *("count", "echo", "chatter", "raise_error", "unsayable", "hang", "die", "leave", "babble", "flood"),
         *("pid", "parent", "environment", "modules", "limits", "clock_zone"),
-        *("fork_many", "start_threads", "fill_memory", "fill_tmp", "write_files", "read_files", "open_files"),
+        *("hoard", "fork_many", "start_threads", "fill_memory", "fill_tmp", "write_files", "read_files", "open_files"),
         *("sockets", "calls", "signals", "reniced", "late_import"),
     )
 
@@ -103,6 +103,11 @@ class Attacked:
         block = b"x" * (1 << 20)
         while True:
             os.write(3, block)
+
+    def hoard(self):
+        blocks = []
+        while True:
+            blocks.append(bytearray(b"x" * (16 << 20)))
 
     # -- what it can see
 

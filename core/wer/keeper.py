@@ -1,9 +1,9 @@
-"""Stands between WER and a model server, so that the server never outlives the run, however WER ends.
+"""Stands between WER and a program of the user's (a model server, an agent), so that it never outlives the run.
 
 Run by path, with the standard library only: ``python -I -S keeper.py GRACE_S COMMAND...``. Its
-standard input is a pipe that WER alone holds. When that ends, or WER is gone, the keeper
-asks the server to stop, waits for the grace period, and kills every process that the server
-has started, even one whose own parent has died. It ends as the server did.
+standard input is a pipe that WER alone holds. When that ends, or WER is gone however it went, the
+keeper asks the program to stop, waits for the grace period, and kills every process that the
+program has started, even one whose own parent has died. It ends as the program did.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ _LOOK_S = 1.0
 
 
 def main(grace_s: float, command: list[str]) -> int:
-    """Keep one server; return its exit status as a shell has it."""
+    """Keep one program; return its exit status as a shell has it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     driver = os.getppid()
     alarm = _alarm()
 
     def end_with_keeper() -> None:
-        """In the server: be asked to stop if somebody kills the keeper."""
+        """In the program: be asked to stop if somebody kills the keeper."""
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
     try:
-        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=end_with_keeper)
+        program = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=end_with_keeper)
     except OSError as error:
         print(f"cannot start {command[0]}: {error}", file=sys.stderr)
         return 127
-    while server.poll() is None and os.getppid() == driver:
+    while program.poll() is None and os.getppid() == driver:
         heard, _, _ = select.select([0, alarm], [], [], _LOOK_S)
         if alarm in heard and b"T" in os.read(alarm, 64):
             break
         if 0 in heard and not os.read(0, 64):
             break
-    _stop(server, grace_s)
+    _stop(program, grace_s)
     _end_descendants()
-    return server.returncode if server.returncode >= 0 else 128 - server.returncode
+    return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
 
 def _alarm() -> int:
-    """Give a pipe that can be read from when the server ends (C) or the keeper is asked to stop (T)."""
+    """Give a pipe that can be read from when the program ends (C) or the keeper is asked to stop (T)."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
 
@@ -65,16 +65,16 @@ def _alarm() -> int:
     return reading
 
 
-def _stop(server: subprocess.Popen[bytes], grace_s: float) -> None:
-    server.terminate()
+def _stop(program: subprocess.Popen[bytes], grace_s: float) -> None:
+    program.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        server.wait(grace_s)
-    server.kill()
-    server.wait()
+        program.wait(grace_s)
+    program.kill()
+    program.wait()
 
 
 def _end_descendants() -> None:
-    """Kill what the server left; orphans have become the keeper's own children, so none is missed."""
+    """Kill what the program left; orphans have become the keeper's own children, so none is missed."""
     deadline = time.monotonic() + 30.0
     while (left := _descendants(os.getpid())) and time.monotonic() < deadline:
         for pid in left:

@@ -1,0 +1,254 @@
+"""`wer.refine` and its siblings: the words, the objects, and what they give back."""
+
+import asyncio
+import importlib.util
+import inspect
+import sys
+
+import pytest
+from support.mock_bfcl import serving
+from support.mock_openai import MockOpenAI
+from support.tickets import EXAMPLE, writer
+
+import wer
+from wer.errors import BudgetExhausted, ConfigError, InfrastructureError, PluginError, WerError
+from wer.records import Skill
+from wer.skills import load_skill, save_skill
+
+GOOD = Skill(name="note-it", description="Close tickets.", body="## Workflow\n1. Add a note, then close.\n")
+PLAIN = Skill(name="close-it", description="Close tickets.", body="## Workflow\n1. Close.\n")
+
+
+@pytest.fixture
+def desk(monkeypatch):
+    """The example's module with the agent, imported as a script of its folder would."""
+    monkeypatch.syspath_prepend(EXAMPLE)
+    yield importlib.import_module("desk")
+    del sys.modules["desk"]
+
+
+@pytest.fixture
+def words(desk, tmp_path):
+    """What every call here is given."""
+    with serving(MockOpenAI(default=writer)) as mock:
+        yield {
+            "tasks": EXAMPLE / "tasks.jsonl",
+            "check": check,
+            "executor": desk.agent,
+            "writer": f"openai/mock@{mock.url}",
+            "runs": tmp_path / "runs",
+            "progress": False,
+        }
+
+
+def check(task, end):
+    return end.state == task.expect
+
+
+def test_refine_goes_from_an_agent_with_its_own_tools_to_a_saved_skill(words, tmp_path):
+    run = wer.refine(**words)
+    (saved,) = run.best.save(tmp_path / "skills")
+
+    assert run.best.estimate.mean == 1.0
+    assert "Add the reason as a note" in load_skill(saved).body
+    assert "the agent's own" in str(run.table)
+
+
+def test_a_saved_skill_is_byte_for_byte_the_one_that_the_run_measured(words, tmp_path):
+    run = wer.refine(**words)
+    (saved,) = run.best.save(tmp_path / "skills")
+
+    assert (saved / "SKILL.md").read_bytes() == (run.best.folder / saved.name / "SKILL.md").read_bytes()
+    assert load_skill(saved) == run.best.skill
+
+
+def test_a_skill_is_never_saved_over_another(words, tmp_path):
+    best = wer.evaluate(skill=save_skill(GOOD, tmp_path), trials=1, **words).best
+    best.save(tmp_path / "skills")
+
+    with pytest.raises(ConfigError, match="exists already"):
+        best.save(tmp_path / "skills")
+
+
+def test_results_show_themselves_as_text_and_as_html(words):
+    run = wer.refine(trials=1, **words)
+
+    for view in (run, run.table, run.diff, run.best):
+        assert "note" in repr(view) or "Pass@1" in repr(view)
+        assert "<pre" in view._repr_html_()
+    assert "+1. Add the reason as a note, then close." in str(run.diff)
+    assert "written on seeing" in str(run.diff)
+
+
+def test_what_a_model_wrote_is_text_in_a_notebook_and_no_html(words, tmp_path):
+    hostile = Skill(name="x", description="Close.", body="## Workflow\n1. <script>alert(1)</script> note.\n")
+
+    html = wer.evaluate(skill=save_skill(hostile, tmp_path), trials=1, **words).best._repr_html_()
+
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+
+
+def test_refine_without_measuring_leaves_the_test_split_alone(words):
+    run = wer.refine(measure=False, **words)
+
+    assert "nothing was measured" in str(run.table)
+    assert run.best.estimate is None
+    assert "note" in run.best.skill.body
+
+
+def test_the_best_skill_of_a_run_is_a_skill_for_the_next(words):
+    first = wer.refine(trials=1, **words)
+
+    again = wer.evaluate(skill=first.best, trials=1, **words)
+
+    assert again.best.skill.body == first.best.skill.body
+
+
+def test_skills_and_runs_are_compared(words, tmp_path):
+    run = wer.refine(trials=1, **words)
+
+    compared = wer.compare(None, save_skill(PLAIN, tmp_path), run, trials=1, **words)
+
+    assert compared.results.conditions[:2] == ("none", "close-it")
+    assert "A/A control" in str(compared.table)
+
+
+def test_train_performs_the_whole_protocol(words):
+    run = wer.train(set={"training.phases": 1, "training.k": 2, "evaluation.trials": 1}, **words)
+
+    assert run.results.cell("refined", "average").mean == 1.0
+    assert any(stage.startswith("phase") or "train" in stage for stage in _stages(run))
+
+
+def _stages(run):
+    return run._read(lambda store: [stage for stage, _ in store.experiences()])
+
+
+@pytest.mark.parametrize(("new", "answer"), [(GOOD, "better"), (PLAIN, "undecided")])
+def test_a_gate_says_how_a_skill_compares_with_an_older_one(words, tmp_path, new, answer):
+    old = Skill(name="old", description="Close tickets.", body="## Workflow\n1. Be quick.\n")
+    wide = {**words, "tasks": many(tmp_path)}
+
+    run = wer.evaluate(skill=save_skill(new, tmp_path), against=save_skill(old, tmp_path), trials=3, **wide)
+
+    assert run.gate.answer == answer
+
+
+def many(folder):
+    """The example's tasks several times over."""
+    lines = (EXAMPLE / "tasks.jsonl").read_text().splitlines()
+    named = [line.replace('"ticket-', f'"{i}-') for i in range(4) for line in lines]
+    path = folder / "many.jsonl"
+    path.write_text("\n".join(named) + "\n")
+    return path
+
+
+def test_every_verdict_comes_out_again(words):
+    verified = wer.refine(trials=1, **words).verify()
+
+    assert verified.agrees
+    assert "0 verdicts differ" in repr(verified)
+
+
+async def test_a_call_works_where_an_event_loop_runs_already(words):
+    run = wer.refine(trials=1, **words)
+
+    assert run.best.estimate.mean == 1.0
+
+
+async def test_two_runs_go_on_at_a_time_in_one_loop(words, tmp_path):
+    skills = [save_skill(skill, tmp_path) for skill in (GOOD, PLAIN)]
+
+    good, plain = await asyncio.gather(
+        *(wer.aio.evaluate(skill=skill, trials=1, **words) for skill in skills)
+    )
+
+    assert good.best.estimate.mean == 1.0 > plain.best.estimate.mean
+
+
+def test_a_run_that_reached_its_budget_goes_on_with_the_same_call(words):
+    with pytest.raises(BudgetExhausted) as stopped:
+        wer.refine(budget=wer.Budget(rollouts=8), trials=1, **words)
+    (note,) = stopped.value.__notes__
+    folder = next(words["runs"].iterdir())
+
+    run = wer.refine(resume=folder, trials=1, **words)
+
+    assert f"resume={str(folder)!r}" in note
+    assert run.folder == folder
+    assert run.best.estimate.mean == 1.0
+
+
+def test_other_settings_are_refused_in_a_run_that_goes_on(words):
+    run = wer.refine(trials=1, **words)
+
+    with pytest.raises(ConfigError, match=r"seed, evaluation\.trials differ"):
+        wer.refine(trials=2, seed=5, resume=run.folder, **words)
+
+
+def test_an_agent_that_raises_stops_the_run_with_its_own_words(words, desk):
+    def broken(task, skill, seed):
+        raise RuntimeError("the database is down")
+
+    with pytest.raises(InfrastructureError, match="the database is down"):
+        wer.refine(**{**words, "executor": broken}, set={"limits.retries": 0})
+
+
+def test_a_domain_whose_variable_is_in_a_file_can_be_named_from_the_shell_afterwards(words, tmp_path):
+    (tmp_path / "counter.py").write_text(
+        "import wer\n\ndef judge(task, end):\n    return end.state == task.expect\n\n"
+        f"tickets = wer.Domain(tasks={str(EXAMPLE / 'tasks.jsonl')!r}, check=judge)\n"
+    )
+    spec = importlib.util.spec_from_file_location("counter", tmp_path / "counter.py")
+    module = sys.modules["counter"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    del words["tasks"], words["check"]
+
+    run = wer.evaluate(module.tickets, skill=save_skill(GOOD, tmp_path), trials=1, **words)
+
+    assert f"{tmp_path / 'counter.py'}:tickets" in (run.folder / "run.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"excutor": "x"}, TypeError, "did you mean 'executor'"),
+        ({"env": 7}, ConfigError, "expected a wer.Domain"),
+        ({"env": "bfkl"}, PluginError, "did you mean 'bfcl'"),
+        ({"env": "nowhere.py:shop"}, ConfigError, "nowhere.py"),
+        ({"tasks": "tasks.jsonl"}, ConfigError, "without check"),
+        ({"env": "bfcl", "tasks": "t.jsonl", "check": check}, ConfigError, "brings its own"),
+        ({"executor": 7}, ConfigError, "expected a name, or something that can be called"),
+        ({"budget": 400}, ConfigError, "expected a wer.Budget"),
+        ({"set": {"training.kk": 3}}, ConfigError, "unknown key 'kk'"),
+        ({"skill": "nothing.md"}, WerError, "nothing.md"),
+        ({"trials": 0}, ConfigError, "at least 1"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_begins(tmp_path, given, error, message):
+    fine = {"env": "bfcl", "executor": "openai/mock@http://127.0.0.1:1/v1", "runs": tmp_path / "runs"}
+    if "tasks" in given:
+        del fine["env"]
+
+    with pytest.raises(error, match=message):
+        wer.refine(**{**fine, **given})
+
+    assert not (tmp_path / "runs").exists()
+
+
+def test_one_skill_is_no_comparison(tmp_path):
+    with pytest.raises(ConfigError, match="two or more"):
+        wer.compare("bfcl", "SKILL.md", executor="openai/mock")
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"run\.toml"):
+        wer.Run(tmp_path)
+
+
+def test_a_call_shows_every_word_that_it_takes():
+    shown = inspect.signature(wer.refine)
+
+    assert {"env", "skill", "rounds", "executor", "budget", "resume"} <= set(shown.parameters)
+    assert wer.refine.__name__ == "refine"
