@@ -2,6 +2,7 @@
 # make test     the whole suite
 # make check    what every change must pass, in about four minutes
 # make bench    what WER costs, beside its peers: figures.json (docs/benchmarks.md)
+# make docs     the documentation as a site, in site/
 # make fix      repair what tools can repair
 # make openrlhf-cpu   what the tests of the openrlhf backend run: OpenRLHF on a CPU, in a Python of its own
 
@@ -16,7 +17,7 @@ OPENRLHF_VENV ?= .venv-openrlhf
 OPENRLHF_STAMP := $(OPENRLHF_VENV)/.installed
 OPENRLHF_PINS := tests/support/openrlhf_cpu/requirements.txt
 
-.PHONY: venv run test check bench fix clean openrlhf-cpu
+.PHONY: venv run test check bench docs fix clean openrlhf-cpu
 venv: $(STAMP)
 
 $(STAMP): pyproject.toml
@@ -54,9 +55,13 @@ check: venv
 bench: venv
 	$(BIN)/python benchmarks/run.py -o figures.json
 
+# The variable silences a banner about another project.
+docs: venv
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 fix: venv
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 clean:
-	rm -rf .venv $(OPENRLHF_VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv $(OPENRLHF_VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

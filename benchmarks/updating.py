@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from children import measured
 from figures import Figure, Target, least
 from peers import Peers
@@ -62,7 +62,7 @@ def measure(size: Size, peers: Peers) -> Iterator[Figure]:
     other = _Trainer(name="TRL", script="grpo_trl.py", python=trl) if trl else plain
     yield from _point(size, other, peers, size.large, k=_K, ratio=_RATIO, repeats=size.repeats, beside=plain)
     for k, ratio in size.curve:
-        yield from _point(size, other, peers, size.small, k=k, ratio=ratio, repeats=1)
+        yield from _point(evolve(size, steps=2), other, peers, size.small, k=k, ratio=ratio, repeats=1)
 
 
 def _point(
@@ -100,7 +100,8 @@ def _point(
         third = beside.update(shape)
         _demand_same(ours, third)
         more = {
-            f"plain transformers, share of {other.name}'s": _least(third, "wall_s") / _least(theirs, "wall_s")
+            f"plain transformers, of {other.name}'s": _least(third, "wall_s") / _least(theirs, "wall_s"),
+            "its CPU time": _least(third, "cpu_s") / _least(theirs, "cpu_s"),
         }
     where = f"K = {k}, P = {ratio} R"
     unit = f"of {other.name}'s"

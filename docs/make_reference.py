@@ -13,7 +13,7 @@ from wer import measures
 from wer.configuration import RunConfig, presets
 from wer_agents.commands import CommandOptions
 from wer_agents.endpoints import EndpointOptions
-from wer_agents.functions import FunctionOptions
+from wer_agents.options import Options as AgentOptions
 from wer_bfcl.environment import BfclOptions
 from wer_gepa.options import Options as GepaOptions
 from wer_grpo.options import GrpoOptions
@@ -43,7 +43,7 @@ _PLUGINS = {
     "tracking.tensorboard": TensorBoardOptions,
     "tracking.wandb": WandbOptions,
 }
-_AGENTS = {"a function": FunctionOptions, "a program": CommandOptions, "an endpoint": EndpointOptions}
+_AGENTS = {"a function": AgentOptions, "a program": CommandOptions, "an endpoint": EndpointOptions}
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 

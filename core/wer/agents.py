@@ -56,7 +56,7 @@ def called(spec: str) -> str:
     kind = kind_of(spec)
     if kind == "command":
         return " ".join(Path(word).name if word.startswith("/") else word for word in spec.split(" "))
-    return f"{Path(spec).name}" if kind == "function" else spec
+    return Path(spec).name if kind == "function" else spec
 
 
 def _located_command(spec: str, folder: Path) -> str:

@@ -75,9 +75,9 @@ def reply_from_wire(answer: Json, *, usd: float | None) -> Reply:
             f"the model's server sent something that is not a chat completion: {reprlib.repr(answer)[:200]}",
             kind="no chat completion",
         )
-    calls, malformed = _calls(message.get("tool_calls"))
+    calls, malformed = calls_of(message)
     reply = Reply(
-        text=_text(message.get("content")) or _text(message.get("refusal")),
+        text=text_of(message),
         calls=calls,
         malformed=malformed,
         finish=clean(str(choice.get("finish_reason") or "stop")),
@@ -90,6 +90,37 @@ def reply_from_wire(answer: Json, *, usd: float | None) -> Reply:
             kind="empty reply",
         )
     return reply
+
+
+def text_of(message: Mapping[str, Json]) -> str:
+    """What a message of any role says; empty where it says nothing."""
+    return _text(message.get("content")) or _text(message.get("refusal"))
+
+
+def calls_of(message: Mapping[str, Json]) -> tuple[tuple[ToolCall, ...], tuple[str, ...]]:
+    """The calls of an assistant's message: those whose arguments are a JSON object, and the raw text of the rest."""
+    calls: list[ToolCall] = []
+    malformed: list[str] = []
+    room = _LONGEST
+    wire = message.get("tool_calls")
+    for item in wire if isinstance(wire, list) else []:
+        function = item.get("function") if isinstance(item, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(name, str):
+            malformed.append(_shown(item))
+            continue
+        raw = function.get("arguments")
+        raw = raw if isinstance(raw, str) else _shown(raw if raw is not None else {})
+        room -= len(raw)
+        try:
+            arguments = loads(clean(raw) or "{}") if room >= 0 else None
+        except ValueError:
+            arguments = None
+        if isinstance(arguments, dict):
+            calls.append(ToolCall(name=clean(name), arguments=arguments, id=clean(str(item.get("id") or ""))))
+        else:
+            malformed.append(clean(f"{name} {raw}"))
+    return tuple(calls), tuple(malformed)
 
 
 def loads(text: str) -> Json:
@@ -139,31 +170,6 @@ def _text(content: Any) -> str:
             part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str)
         )
     )
-
-
-def _calls(wire: Any) -> tuple[tuple[ToolCall, ...], tuple[str, ...]]:
-    """Split native calls into those whose arguments are a JSON object, and the raw text of the rest."""
-    calls: list[ToolCall] = []
-    malformed: list[str] = []
-    room = _LONGEST
-    for item in wire if isinstance(wire, list) else []:
-        function = item.get("function") if isinstance(item, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if not isinstance(function, Mapping) or not isinstance(name, str):
-            malformed.append(_shown(item))
-            continue
-        raw = function.get("arguments")
-        raw = raw if isinstance(raw, str) else _shown(raw if raw is not None else {})
-        room -= len(raw)
-        try:
-            arguments = loads(clean(raw) or "{}") if room >= 0 else None
-        except ValueError:
-            arguments = None
-        if isinstance(arguments, dict):
-            calls.append(ToolCall(name=clean(name), arguments=arguments, id=clean(str(item.get("id") or ""))))
-        else:
-            malformed.append(clean(f"{name} {raw}"))
-    return tuple(calls), tuple(malformed)
 
 
 def _shown(value: Json) -> str:

@@ -11,6 +11,7 @@ from wer.loop.opening import Run
 from wer.records import Skill, Split
 from wer.reports.gating import Gate, Rule, decide
 from wer.reports.results import outcomes_of
+from wer.reports.statistics import Outcomes
 
 NEW, OLD = "new", "old"
 
@@ -26,6 +27,7 @@ async def gate(
     """
     trials = run.config.evaluation.trials
     planned = evolve(rule, looks=min(rule.looks, trials))
+    names = {task.key: task.id for domain in run.domains for task in domain.tasks(split)}
     for look in range(1, planned.looks + 1):
         so_far = evolve(run.config.evaluation, trials=-(-trials * look // planned.looks))
         part = evolve(run, config=evolve(run.config, evaluation=so_far))
@@ -34,11 +36,16 @@ async def gate(
         domains = list(found[NEW])
         decision = decide(
             planned,
-            [found[NEW][domain] for domain in domains],
-            [found[OLD][domain] for domain in domains],
+            [_named(found[NEW][domain], names) for domain in domains],
+            [_named(found[OLD][domain], names) for domain in domains],
             look=look,
             of_trials=trials,
         )
         if decision.answer != "undecided":
             break
     return decision
+
+
+def _named(outcomes: Outcomes, names: Mapping[str, str]) -> Outcomes:
+    """By the tasks' ids, which people know, in the place of the store's keys."""
+    return {names[key]: trials for key, trials in outcomes.items()}

@@ -67,7 +67,11 @@ async def carry_out(
 
 
 def protocol(command: str = "run") -> Job[None]:
-    """Everything that the configuration asks for: training, refinement, merge, and the measurement."""
+    """Everything that the configuration asks for: training, refinement, merge, and the measurement.
+
+    Args:
+        command: `Job.command`.
+    """
 
     async def work(run: Run) -> None:
         await run_protocol(run)
@@ -137,7 +141,8 @@ def comparison(skills: Mapping[str, Mapping[str, Skill]], *, split: Split) -> Jo
     async def work(run: Run) -> None:
         names = [domain.name for domain in run.domains]
         conditions = {
-            name: {each: _of(by_domain, each, name) for each in names} for name, by_domain in skills.items()
+            name: {each: _skill_for(each, by_domain, name) for each in names}
+            for name, by_domain in skills.items()
         }
         base = next(iter(conditions))
         run.store.put_document("about", "split", split)
@@ -208,7 +213,15 @@ def skills_of(folder: Path) -> Mapping[str, Skill]:
     return refined
 
 
-def _of(by_domain: Mapping[str, Skill], domain: str, name: str) -> Skill:
+def _skill_for(domain: str, by_domain: Mapping[str, Skill], name: str) -> Skill:
+    """The skill of a condition for one domain.
+
+    Args:
+        name: Of the condition.
+
+    Raises:
+        ConfigError: It has none.
+    """
     skill = by_domain.get(domain, by_domain.get(ALL))
     if skill is None:
         raise ConfigError(

@@ -227,9 +227,7 @@ class Store:
 
     def _connection(self) -> sqlite3.Connection:
         if self._db is None:
-            self._db = sqlite3.connect(
-                self._uri, uri=True, isolation_level=None, check_same_thread=False
-            )
+            self._db = sqlite3.connect(self._uri, uri=True, isolation_level=None, check_same_thread=False)
             weakref.finalize(self, self._db.close)
             _pragmas(self._db, None)
         return self._db

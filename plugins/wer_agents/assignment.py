@@ -1,4 +1,4 @@
-"""A task as an agent with tools of its own gets it: all that an agent may see."""
+"""A task and a skill as an agent of the user's own gets them: all that it may see."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import copy
 
 from attrs import asdict, frozen
 
-from wer.records import JsonObject, Task
+from wer.errors import AgentError
+from wer.records import JsonObject, Skill, Task
+from wer.skills.cleaning import harmless
 
 
 @frozen(kw_only=True)
 class Assignment:
-    """One task.
+    """One task, for an agent with tools of its own.
 
     Attributes:
         id: As in the file of tasks.
@@ -45,3 +47,24 @@ def assignment(task: Task) -> Assignment:
         state=copy.deepcopy(dict(task.setup.get("state") or {})),
         context=task.context,
     )
+
+
+def skill_text(skill: Skill) -> str:
+    """The skill's body, for a prompt; no skill is the empty text."""
+    return "" if skill.empty else harmless(skill.body)
+
+
+def refuse_scripts(skill: Skill, agent: str) -> None:
+    """Refuse a skill that an agent with tools of its own can't use whole.
+
+    Args:
+        agent: What messages call it.
+
+    Raises:
+        AgentError: The skill has scripts, which a model wrote.
+    """
+    if skill.scripts:
+        raise AgentError(
+            f"{agent} has tools of its own, and can't call those of a skill's scripts ({', '.join(skill.scripts)}), "
+            "which run nowhere but in a sandbox of ours. Use a skill without scripts."
+        )

@@ -38,7 +38,7 @@ async def call(name: str, function: Callable[..., Any], **given: Any) -> Any:
             return await function(**given)
         found = await _in_thread(function, given)
         return await found if inspect.isawaitable(found) else found
-    except (InfrastructureError, WerError):
+    except WerError:
         raise
     except (Exception, SystemExit) as error:
         raise InfrastructureError(

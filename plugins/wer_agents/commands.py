@@ -21,10 +21,12 @@ from wer.skills import save_skill
 from wer.skills.cleaning import harmless
 from wer.tables import structure
 from wer_agents import resetting
-from wer_agents.outside import Ask, OutsideAgent
+from wer_agents.conversation import Ask
+from wer_agents.options import OutsideOptions
+from wer_agents.outside import OutsideAgent
 from wer_agents.program import run
 from wer_agents.telling import outcome_in
-from wer_agents.upstream import OutsideOptions, upstream_of
+from wer_agents.upstream import upstream_of
 from wer_agents.words import Words
 
 TURN_FILE = "WER_TURN"

@@ -14,12 +14,14 @@ from wer.errors import AgentError, InfrastructureError, ModelError
 from wer.records import Json, JsonObject, Outcome, Skill
 from wer.redaction import redacted
 from wer.serving.answers import read_json
-from wer.skills.cleaning import harmless
 from wer.tables import structure
 from wer_agents import resetting
-from wer_agents.outside import Ask, OutsideAgent
+from wer_agents.assignment import skill_text
+from wer_agents.conversation import Ask
+from wer_agents.options import OutsideOptions, check_url, secret
+from wer_agents.outside import OutsideAgent
 from wer_agents.telling import read_outcome
-from wer_agents.upstream import OutsideOptions, check_url, secret, upstream_of
+from wer_agents.upstream import upstream_of
 
 _FOR_NOW = frozenset({408, 409, 425, 429})
 
@@ -81,7 +83,7 @@ class Endpoint:
         given = {
             "name": skill.name,
             "description": skill.description,
-            "body": "" if skill.empty else harmless(skill.body),
+            "body": skill_text(skill),
         }
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=20.0)
         async with aiohttp.ClientSession(timeout=timeout, headers=self.headers) as client:

@@ -17,7 +17,8 @@ from attrs import frozen
 from wer.chat import loads
 from wer.contracts import AgentSetup
 from wer_agents import mcp
-from wer_agents.proxy import Proxy, Upstream, refusal
+from wer_agents.proxy import Proxy, refusal
+from wer_agents.upstream import Upstream
 from wer_agents.visit import Visit
 
 _BODY_BYTES = 16 << 20

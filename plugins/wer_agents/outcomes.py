@@ -32,22 +32,23 @@ def read_steps(messages: str | Sequence[Json], *, turns: Sequence[str]) -> tuple
 
 def _steps(messages: Sequence[Json], turns: Sequence[str]) -> Iterator[Step]:
     turn = 0
-    heard: dict[str, Observation] = {}
-    for place, message in enumerate(messages):
-        if isinstance(message, Mapping) and message.get("role") == "tool":
-            heard[str(message.get("tool_call_id"))] = Observation(text=_content(message, place))
+    heard = {
+        str(message.get("tool_call_id")): Observation(text=chat.text_of(message))
+        for message in messages
+        if isinstance(message, Mapping) and message.get("role") == "tool"
+    }
     for place, message in enumerate(messages):
         role = message.get("role") if isinstance(message, Mapping) else None
-        if role == "user" and turn + 1 < len(turns) and _content(message, place) == turns[turn + 1]:
+        if role == "user" and turn + 1 < len(turns) and chat.text_of(message) == turns[turn + 1]:
             turn += 1
         if role == "assistant":
-            reply = chat.reply_from_wire({"choices": [{"message": message}]}, usd=None)
-            observations = [heard[call.id] for call in reply.calls if call.id in heard]
-            whole = len(observations) == len(reply.calls)
+            calls, _ = chat.calls_of(message)
+            observations = [heard[call.id] for call in calls if call.id in heard]
+            whole = len(observations) == len(calls)
             yield Step(
                 turn=turn,
-                text=reply.text,
-                calls=reply.calls,
+                text=chat.text_of(message),
+                calls=calls,
                 observations=tuple(observations) if whole else (),
             )
         elif role not in ("system", "developer", "user", "tool"):
@@ -56,10 +57,6 @@ def _steps(messages: Sequence[Json], turns: Sequence[str]) -> Iterator[Step]:
                 "{'role': 'assistant', 'content': ...}, in the format of chat completions: system, user, assistant "
                 "(with tool_calls) or tool. Or give its last answer alone, as a text."
             )
-
-
-def _content(message: Mapping[str, Json], place: int) -> str:
-    return chat.reply_from_wire({"choices": [{"message": message}]}, usd=None).text
 
 
 def read_usage(usage: Json) -> Usage:
@@ -123,6 +120,23 @@ def settled(outcome: Any, task: Task, agent: str) -> Outcome:
             "finite numbers."
         ) from error
     return evolve(outcome, messages=as_chat(outcome.messages), state=state)
+
+
+def last_answer(outcome: Outcome, agent: str) -> str:
+    """What an agent that calls WER's tools says to the user at the end of its turn.
+
+    Args:
+        agent: What messages call it.
+
+    Raises:
+        AgentError: It tells a state, which is not its own.
+    """
+    if outcome.state is not None:
+        raise AgentError(
+            f"{agent} told a state, and the state is that of the environment whose tools it calls. Leave it out."
+        )
+    steps = read_steps(outcome.messages, turns=())
+    return steps[-1].text if steps else ""
 
 
 def as_chat(messages: Any) -> str | list[Json]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import web
-from attrs import define, field, frozen
+from attrs import define
 
 from wer.chat import reply_from_wire
 from wer.errors import BudgetExhausted, InfrastructureError, ModelError, ModelUnavailable, WerError
@@ -21,36 +20,11 @@ from wer.records import Json, Reply, Usage
 from wer.serving.answers import REPLY_CAP_BYTES, failure
 from wer_agents.recording import Record
 from wer_agents.streaming import Stream
+from wer_agents.upstream import Upstream
 
-_TIMEOUT = aiohttp.ClientTimeout(total=600.0, sock_connect=20.0)
 _PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
 _ITS_OWN = frozenset({400, 413, 422})
 """Answers that say that a request was bad: the agent's own doing, and data like a wrong call."""
-
-
-@frozen(kw_only=True)
-class Upstream:
-    """The user's model server.
-
-    Attributes:
-        url: Base address, up to and with ``/v1``.
-        key: Sent as bearer token when not empty; never printed.
-    """
-
-    url: str
-    key: str = field(default="", repr=False)
-
-    def client(self) -> aiohttp.ClientSession:
-        """Connections to it; the environment's proxies are not for a server of this machine."""
-        here = urlsplit(self.url).hostname in {"127.0.0.1", "localhost", "::1"}
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=_TIMEOUT, trust_env=not here, headers=headers
-        )
-
-    def hidden(self, words: object) -> str:
-        """Some words of it, without the key that it may repeat."""
-        return str(words).replace(self.key, "***") if self.key else str(words)
 
 
 @define(kw_only=True, eq=False)
@@ -60,7 +34,6 @@ class Proxy:
     Attributes:
         check: Called before each call; raises `BudgetExhausted`.
         charge: Told what each call cost.
-        failures: Calls that failed.
         spent: Why no call is made any more, or None.
     """
 
@@ -69,13 +42,13 @@ class Proxy:
     client: aiohttp.ClientSession
     check: Callable[[], None]
     charge: Callable[[Usage], None]
-    failures: int = 0
     spent: BudgetExhausted | None = None
     _last: WerError | None = None
 
     def blame(self) -> WerError | None:
-        """Why the rollout can't be judged: nothing is left to spend, or its last model call failed for no fault of its
-        own.
+        """Why the rollout can't be judged, or None.
+
+        Nothing is left to spend, or its last model call failed through no fault of the agent.
         """
         return self.spent or (self._last if isinstance(self._last, InfrastructureError) else None)
 
@@ -141,7 +114,7 @@ class Proxy:
         if request.transport is None or request.transport.is_closing():
             raise error  # it was the agent that hung up
         words = self.upstream.hidden(f"{type(error).__name__}: {error}")
-        self._failed(ModelUnavailable(f"{self._where} could not be asked: {words}"))
+        self._last = ModelUnavailable(f"{self._where} could not be asked: {words}")
         return refusal(502, f"the model server could not be asked: {words}")
 
     def _note(self, answer: aiohttp.ClientResponse, body: bytes) -> None:
@@ -153,21 +126,17 @@ class Proxy:
         if answer.status != 200 or (isinstance(wire, Mapping) and wire.get("error")):
             words, wait = self.upstream.hidden(wire), answer.headers.get("Retry-After")
             fault = failure(self._where, answer.status, words, wire, wait)
-            self._failed(WerError(str(fault)) if answer.status in _ITS_OWN else fault)
+            self._last = WerError(str(fault)) if answer.status in _ITS_OWN else fault
             return
         try:
             self._replied(reply_from_wire(wire, usd=None))
         except ModelUnavailable as error:
-            self._failed(error)
+            self._last = error
 
     def _replied(self, reply: Reply) -> None:
         self._last = None
         self.record.replied(reply)
         self.charge(reply.usage)
-
-    def _failed(self, error: WerError) -> None:
-        self.failures += 1
-        self._last = error
 
     @property
     def _where(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import define, evolve, field
 
-from wer.chat import clean, dumps
+from wer.chat import dumps, text_of
 from wer.records import Json, Observation, Reply, Skill, Step, ToolCall, Usage
 
 
@@ -47,15 +47,15 @@ class Record:
         self.asked = True
         heard = [message for message in messages if isinstance(message, Mapping)]
         if not self.shown:
-            self.shown = shows(self.skill, [_words(message.get("content")) for message in heard])
+            self.shown = shows(self.skill, [text_of(message) for message in heard])
         if self.own:
             given = {
-                str(message["tool_call_id"]): _words(message.get("content"))
+                str(message["tool_call_id"]): text_of(message)
                 for message in heard
                 if message.get("tool_call_id")
             }
             self._steps = [_observed(step, given) for step in self._steps]
-            self._come_to([_words(each.get("content")) for each in heard if each.get("role") == "user"])
+            self._come_to([text_of(each) for each in heard if each.get("role") == "user"])
 
     def replied(self, reply: Reply) -> None:
         """The agent's model answered."""
@@ -120,11 +120,3 @@ def _observed(step: Step, given: Mapping[str, str]) -> Step:
             break
         observations.append(Observation(text=given[call.id]))
     return evolve(step, observations=tuple(observations))
-
-
-def _words(content: Json) -> str:
-    """The text of a message's content, which is a string or a list of parts."""
-    if isinstance(content, str):
-        return clean(content)
-    parts = content if isinstance(content, list) else []
-    return clean("\n".join(str(part.get("text") or "") for part in parts if isinstance(part, Mapping)))

@@ -1,41 +1,44 @@
-"""What a user may set about any agent outside of WER, the model server behind its proxy above all."""
+"""The user's model server, which an agent outside of WER reaches through the recording proxy."""
 
 from __future__ import annotations
 
-import os
 from urllib.parse import urlsplit
 
-from attrs import frozen
+import aiohttp
+from attrs import field, frozen
 
-from wer.errors import ConfigError
-from wer_agents.proxy import Upstream
+from wer_agents.options import OutsideOptions, check_url, secret
+
+_TIMEOUT = aiohttp.ClientTimeout(total=600.0, sock_connect=20.0)
 
 
 @frozen(kw_only=True)
-class OutsideOptions:
-    """What programs and endpoints have in common in the table ``[executor_options]``.
+class Upstream:
+    """Where it is.
 
     Attributes:
-        upstream: Your model server, up to and with ``/v1``: then the agent is told the address of a
-            proxy of ours in front of it, which records the agent's steps and what they cost.
-        upstream_key: Name of the environment variable that holds the server's key; empty is no key.
-        reset: Puts back what the agent's own tools work on, before each rollout: a function,
-            ``agent.py:reset``, or ``command: ./reset.sh``.
-        isolation: What isolates rollouts of an agent with tools of its own from each other, in your words, for the
-            report. Empty: nothing does, and they run one at a time.
-        version: Of what can't be seen from here, such as the model that the agent asks. Another
-            version is another agent.
+        url: Base address, up to and with ``/v1``.
+        key: Sent as bearer token when not empty; never printed.
     """
 
-    upstream: str = ""
-    upstream_key: str = ""
-    reset: str = ""
-    isolation: str = ""
-    version: str = ""
+    url: str
+    key: str = field(default="", repr=False)
+
+    def client(self) -> aiohttp.ClientSession:
+        """Connections to it; the environment's proxies are not for a server of this machine."""
+        here = urlsplit(self.url).hostname in {"127.0.0.1", "localhost", "::1"}
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=_TIMEOUT, trust_env=not here, headers=headers
+        )
+
+    def hidden(self, words: object) -> str:
+        """Some words of it, without the key that it may repeat."""
+        return str(words).replace(self.key, "***") if self.key else str(words)
 
 
 def upstream_of(options: OutsideOptions) -> Upstream | None:
-    """The model server that the user named.
+    """The model server that the user named, or None.
 
     Raises:
         ConfigError: Its address is none, or its key isn't there.
@@ -44,40 +47,3 @@ def upstream_of(options: OutsideOptions) -> Upstream | None:
         return None
     check_url(options.upstream, "executor_options.upstream", "https://api.openai.com/v1")
     return Upstream(url=options.upstream.rstrip("/"), key=secret(options.upstream_key, "upstream_key"))
-
-
-def check_url(url: str, setting: str, example: str) -> None:
-    """Refuse what is no address, and keys in it: settings are stored with the run.
-
-    Raises:
-        ConfigError: With the remedy.
-    """
-    try:
-        parts = urlsplit(url)
-        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        fine = False
-    if not fine:
-        raise ConfigError(f"{setting} is {url!r}, which is no address. Write it like {example}.")
-    if parts.username or parts.password:
-        raise ConfigError(
-            f"{setting} has a user or a password in it, and settings are stored. Put it into an environment variable, "
-            "and name that in executor_options.headers or executor_options.upstream_key."
-        )
-
-
-def secret(variable: str, setting: str) -> str:
-    """The value of an environment variable that the user named; empty for no name.
-
-    Raises:
-        ConfigError: It isn't set.
-    """
-    if not variable:
-        return ""
-    value = os.environ.get(variable, "").strip()
-    if not value:
-        raise ConfigError(
-            f"executor_options.{setting} names the environment variable {variable!r}, which is not set. Set it; the "
-            "key itself doesn't belong into the settings."
-        )
-    return value

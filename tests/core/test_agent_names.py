@@ -14,7 +14,11 @@ from wer.agents import called, kind_of, located, target
     [
         ("openai/gpt-4o-mini", None),
         ("openai/m@http://127.0.0.1:8000/v1", None),
+        ("litellm/bedrock/anthropic.claude:0", None),
+        ("local/qwen2.5-coder-0.5b", None),
         ("agent.py:answer", "function"),
+        ("/home/ada/my agents/agent.py:Team.answer", "function"),
+        ("agent.py", "function"),
         ("package.module:answer", "function"),
         ("command: python agent.py", "command"),
         ("command:./agent", "command"),

@@ -212,6 +212,7 @@ def test_what_is_shown_with_noise_is_what_chooses(tmp_path, climbing):
     store = climb(tmp_path / "run", climbing(training__verifier_noise=1.0))
 
     assert curve(store, "refined")[1].share == 0
+    assert not any("level 1 merged" in body for body in refined(store))
 
 
 def test_the_curve_says_how_sure_it_is(tmp_path, climbing):

@@ -82,10 +82,11 @@ def test_a_candidate_is_paid_the_mean_over_the_executors(store):
 def test_evidence_is_of_one_executor_and_the_most_mixed_one(store):
     states = {found.state.id: found.state for _, found in store.experiences()}.values()
 
-    for state in states:
-        assert len({rollout.executor for rollout in state.evidence}) == 1
-        if len(state.evidence) == 2:
-            assert state.evidence[0].executor == "scribe/a"
+    of_one = [{rollout.executor for rollout in state.evidence} for state in states]
+    pairs = [state.evidence for state in states if len(state.evidence) == 2]
+    assert all(len(executors) == 1 for executors in of_one)
+    assert pairs
+    assert {pair[0].executor for pair in pairs} == {"scribe/a"}
 
 
 def test_what_one_always_and_the_other_never_passes_is_not_retained(store):

@@ -47,6 +47,17 @@ def test_few_tasks_cannot_show_that_nothing_got_worse():
     assert decided(outcomes(2, 2), outcomes(2, 2), margin=0.05).answer == "undecided"
 
 
+def test_a_clear_loss_within_the_margin_is_not_worse_at_the_last_look_either():
+    new, old = outcomes(*[98] * 60, trials=100), outcomes(*[100] * 60, trials=100)
+
+    assert decided(new, old).answer == "worse"
+    assert [decided(new, old, margin=0.05, look=look).answer for look in (1, 3)] == ["not worse"] * 2
+
+
+def test_a_loss_beyond_the_margin_is_worse_at_the_first_look():
+    assert decided(outcomes(*[1] * WIDE), outcomes(*[4] * WIDE), margin=0.05, look=1).answer == "worse"
+
+
 def test_tasks_that_broke_and_those_mended_are_named_with_both_shares():
     found = decided(outcomes(4, 0, 2), outcomes(0, 4, 2))
 
@@ -111,3 +122,5 @@ def test_the_exit_status_says_how_it_came_out(tmp_path, steps, status):
     assert ended.value.code == status
     (folder,) = Path(tmp_path / "runs").iterdir()
     assert (folder / "gate.xml").is_file()
+    changed = json.loads((folder / "gate.json").read_text())
+    assert all(task.startswith("bfcl/multi_turn_base_") for task in {**changed["broke"], **changed["mended"]})

@@ -11,7 +11,7 @@ import pytest
 from support.mock_bfcl import serving
 from support.mock_openai import MockOpenAI, says
 
-from wer import agents, hookimpl, plugins
+from wer import hookimpl, plugins
 from wer.cli import main
 from wer.configuration import resolve
 from wer.errors import AgentError, ConfigError
@@ -175,8 +175,7 @@ def test_an_agent_that_raises_is_tried_again_and_ends_the_run_resumably(desk, ca
     assert rollouts and all(rollout.task_id != "desk/t4" for rollout in rollouts)
 
     Path("down").unlink()
-    with serving(MockOpenAI(default=writing)) as mock:
-        assert mock and wer("run", f"--resume={folder.name}") == 0
+    assert wer("run", f"--resume={folder.name}") == 0
 
     after = [rollout.key for rollout, *_ in Store(folder / "wer.sqlite").rollouts()]
     assert after[: len(rollouts)] == [rollout.key for rollout in rollouts]
@@ -210,8 +209,9 @@ def test_a_cap_that_could_not_be_kept_ends_the_run_with_the_remedy(desk, capsys)
 
     said = " ".join(capsys.readouterr().err.split())
     assert (
-        "--max-tokens is set, and your agent doesn't say what it uses. Have it return a wer.Outcome" in said
+        "tokens are capped (--max-tokens, or budget.max_tokens of wer.toml), and your agent doesn't" in said
     )
+    assert "Have it return a wer.Outcome" in said
 
 
 def test_usage_that_the_agent_tells_is_in_the_costs_at_the_given_price(desk):
@@ -315,26 +315,6 @@ def test_an_executor_around_a_model_does_not_go_around_an_agent(desk):
 
     with pytest.raises(ConfigError, match="agent is 'other', which goes around a model"):
         check_names(settings(agent="other"), plugins.load(extra=(other,)))
-
-
-@pytest.mark.parametrize(
-    ("spec", "kind"),
-    [
-        ("openai/gpt-4o-mini", None),
-        ("openai/NAME@http://127.0.0.1:8000/v1", None),
-        ("litellm/bedrock/anthropic.claude:0", None),
-        ("local/qwen2.5-coder-0.5b", None),
-        ("agent.py:answer", "function"),
-        ("/home/ada/my agents/agent.py:Team.answer", "function"),
-        ("package.module:answer", "function"),
-        ("agent.py", "function"),
-        ("command: python agent.py", "command"),
-        ("http://127.0.0.1:8000/ask", "http"),
-        ("https://agents.example.org", "http"),
-    ],
-)
-def test_an_agent_is_told_from_a_model_by_how_it_is_named(spec, kind):
-    assert agents.kind_of(spec) == kind
 
 
 def test_an_object_of_a_program_is_found_again_by_its_name():

@@ -299,3 +299,27 @@ async def test_a_servers_dialect_names_the_limit_and_adds_what_it_must_be_told()
     assert (body["most"], body["top_p"], body["min_p"], reply.usage.usd) == (7, 0.5, 0.0, 0.0)
     assert not {"max_tokens", "top_k"} & body.keys()
     assert model.identity["ignores"] == ["top_k"]
+
+
+async def test_the_environments_proxy_is_used_with_its_password(monkeypatch):
+    async with MockOpenAI(says("hi")) as proxy:
+        address = proxy.url.removeprefix("http://").removesuffix("/v1")
+        monkeypatch.setenv("http_proxy", f"http://user:word@{address}")
+        monkeypatch.setenv("no_proxy", "")
+        model = served("http://models.invalid/v1")
+
+        reply = await model.complete(HELLO, (), Sampling())
+        await model.close()
+
+    assert reply.text == "hi"
+    assert proxy.headers[0]["Host"] == "models.invalid"
+    assert proxy.headers[0]["Proxy-Authorization"] == "Basic dXNlcjp3b3Jk"
+
+
+async def test_a_server_that_is_to_have_no_proxy_is_asked_directly(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+    reply, _ = await ask(says("hi"))
+
+    assert reply.text == "hi"

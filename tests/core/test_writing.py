@@ -97,10 +97,8 @@ def test_a_pair_may_be_told_from_shortly_before_it_parts():
 
     success, failure = revision_messages(state)[-1].content.split("# Failure")
 
-    for block in (
-        success,
-        failure,
-    ):  # the message and nine steps are equal, and the last three of them are told
+    # The message and nine steps are equal, and the last three of them are told.
+    for block in (success, failure):
         assert "(the first 7 messages and steps, the same in both rollouts, are left out)" in block
         assert "as always 5" not in block and "agent: as always 6\nagent: as always 7" in block
     assert "agent: True 0\nagent: True 1" in success and "agent: False 0" in failure

@@ -15,8 +15,6 @@ from cyclopts import App
 from rich.console import Console
 
 from wer.errors import WerError
-from wer.redaction import hidden
-from wer.skills.cleaning import plain
 
 _HELP = """Write, Execute, Refine: make the written skill of a tool-using agent better, from verified execution.
 
@@ -77,19 +75,24 @@ def main(words: Sequence[str] | None = None) -> None:
         with _ending_as_ctrl_c(ended_by):
             _app(words[0] if words else "")(words)
     except WerError as error:
-        console.print(plain(hidden(f"wer: {error}")), style="red", markup=False)
+        _complain(console, f"wer: {error}")
         sys.exit(2)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(141)
-        console.print(
-            plain(hidden(f"wer: {error}. Check the path, permissions and space.")), style="red", markup=False
-        )
+        _complain(console, f"wer: {error}. Check the path, permissions and space.")
         sys.exit(2)
     except KeyboardInterrupt:
         console.print("wer: interrupted", markup=False)
         sys.exit(128 + ended_by[-1])
+
+
+def _complain(console: Console, message: str) -> None:
+    from wer.redaction import hidden  # here, because `wer --help` has nothing to hide
+    from wer.skills.cleaning import plain
+
+    console.print(plain(hidden(message)), style="red", markup=False)
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def export(
 
 def _made(folder: Path, name: str) -> Path:
     if not (folder / name).is_dir():
-        raise WerError(f"run {folder.name!r} has no {name}: it made none, or did not end.")
+        raise WerError(f"run {folder.name!r} has no {name}: it made none, or did not end. Name another run.")
     return folder / name
 
 
@@ -91,7 +91,7 @@ def _prompts(folder: Path, out: Path) -> None:
         for condition, skill in by_condition.items()
     }
     if not texts:
-        raise WerError(f"run {folder.name!r} has no skills: it made none, or did not end.")
+        raise WerError(f"run {folder.name!r} has no skills: it made none, or did not end. Name another run.")
     with _whole(out) as scratch:
         for name, text in texts.items():
             (scratch / name).parent.mkdir(parents=True, exist_ok=True)

@@ -53,9 +53,9 @@ __all__ = [
     "Settling",
     "Starting",
     "Tell",
+    "Tracing",
     "Tracker",
     "TrackerSetup",
-    "Tracing",
     "Verifier",
     "Written",
 ]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from wer.contracts.models import _silent
 from wer.records import End, Json, Outcome, Usage
 
 
@@ -36,8 +34,6 @@ class AgentSetup:
             session is a `Settling` one.
         check: Called before anything is paid in a rollout; raises `BudgetExhausted`.
         charge: Told what something cost as soon as it is known: `UNTOLD` where the agent doesn't say.
-        say: Told one line about what the user should know.
-        folder: Where logs may be written; None when there is no run.
     """
 
     name: str
@@ -45,8 +41,6 @@ class AgentSetup:
     tools: bool = True
     check: Callable[[], None] = _uncapped
     charge: Callable[[Usage], None] = _unmetered
-    say: Callable[[str], None] = _silent
-    folder: Path | None = None
 
 
 @runtime_checkable

@@ -57,9 +57,5 @@ def _last_words(messages: str | Sequence[JsonObject]) -> str:
     """What the agent told the user last."""
     if isinstance(messages, str):
         return messages
-    said = [
-        chat.reply_from_wire({"choices": [{"message": message}]}, usd=None).text
-        for message in messages
-        if message.get("role") == "assistant"
-    ]
+    said = [chat.text_of(message) for message in messages if message.get("role") == "assistant"]
     return next(filter(None, reversed(said)), "")

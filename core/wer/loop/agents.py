@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from attrs import evolve
 
@@ -48,8 +48,6 @@ def own_agent(
     plugins: Plugins,
     *,
     ledger: Ledger | None = None,
-    say: Callable[[str], None] | None = None,
-    folder: Path | None = None,
 ) -> Executor:
     """Make the agent that the configuration names, or find what is wrong with it.
 
@@ -60,19 +58,16 @@ def own_agent(
         WerError: It can't be found, isn't one, or doesn't fit the environments.
     """
     spec = config.executor
-    setup = AgentSetup(
-        name=target(spec), options=config.executor_options, tools=offers_tools(config, envs), folder=folder
-    )
-    if say is not None:
-        setup = evolve(setup, say=say)
+    setup = AgentSetup(name=target(spec), options=config.executor_options, tools=offers_tools(config, envs))
     if ledger is not None:
-        book: Ledger = ledger
-
-        def charge(usage: Usage) -> None:
-            book.charge(EXECUTOR, priced(usage, config.prices.get(spec, config.prices.get(called(spec)))))
-
-        setup = evolve(setup, check=ledger.check, charge=charge)
+        setup = evolve(setup, check=ledger.check, charge=partial(_charge, ledger, config))
     return plugins.agents.make(kind_of(spec) or "", setup)
+
+
+def _charge(ledger: Ledger, config: RunConfig, usage: Usage) -> None:
+    """Book what the agent used, at the price of its name as it is written or as reports call it."""
+    spec = config.executor
+    ledger.charge(EXECUTOR, priced(usage, config.prices.get(spec, config.prices.get(called(spec)))))
 
 
 def check_own(config: RunConfig, envs: Mapping[str, Environment], plugins: Plugins) -> None:

@@ -165,17 +165,20 @@ async def _passes(run: Run, task: Task, executor: Executor) -> bool:
     """Play one episode with nobody to pay, and judge it."""
     here = run.scheduler.world
     world = evolve(here, executor=executor, roles=stand_ins(here.environments[task.env]))
-    async for attempt in patiently(
+
+    async def once(number: int) -> bool:
+        expect = await run.scheduler.expectation(task)
+        unit = Unit(task=task, skill=NO_SKILL, seed=0, attempt=number)
+        trajectory, evidence = await LocalRunner(world=world).execute(unit)
+        return world.judge(task, trajectory, evidence, expect).passed
+
+    return await patiently(
         InfrastructureError,
+        once,
         retries=run.config.limits.retries,
         tell=run.display.say,
         count=lambda error: run.ledger.fault(error.kind, ROLLOUTS),
-    ):
-        with attempt:
-            expect = await run.scheduler.expectation(task)
-            unit = Unit(task=task, skill=NO_SKILL, seed=0)
-            trajectory, evidence = await LocalRunner(world=world).execute(unit)
-    return world.judge(task, trajectory, evidence, expect).passed
+    )
 
 
 def _key(run: Run, name: str) -> str:

@@ -39,8 +39,8 @@ class Depth:
     Attributes:
         rounds: From 0, which is what refinement began with.
         skills: Id of the merged skill of each domain.
-        outcomes: Passed or not by domain, as ``env/domain``, and task, trial by trial, as the
-            optimizer is shown it: choosing among its skills is a part of what it learns.
+        outcomes: By domain (``env/domain``) and task, whether each trial passed, as the optimizer is
+            shown it: choosing among its skills is a part of what it learns.
     """
 
     rounds: int
@@ -70,7 +70,7 @@ def _drawn(tasks: Sequence[Task], config: RunConfig) -> tuple[Task, ...]:
     return tuple(task for task in tasks if task.key in chosen)
 
 
-def learning(
+def learnt_from(
     scanned: Mapping[str, Sequence[Scanned]], held: Mapping[str, Sequence[Task]]
 ) -> Mapping[str, tuple[Scanned, ...]]:
     """The tasks of each domain that are not of the slice."""
@@ -89,7 +89,7 @@ async def refine_and_merge(
         SearchSpent: Before two depths could be compared.
     """
     held = held_out(run.config, run.domains)
-    sources = learning(scanned, held)
+    sources = learnt_from(scanned, held)
     everything = [task for tasks in sources.values() for task in tasks]
 
     def by_domain(best: Sequence[Scanned]) -> Mapping[str, tuple[Scanned, ...]]:
@@ -163,7 +163,7 @@ def labels(store: Store) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key.rpartition(" ")[0] for key in sorted(store.documents(_PURPOSE))))
 
 
-def answers(store: Store, label: str) -> frozenset[str]:
+def rollout_keys(store: Store, label: str) -> frozenset[str]:
     """Keys of the rollouts that the depths of a label were measured by."""
     return frozenset(
         key

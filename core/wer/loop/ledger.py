@@ -134,8 +134,9 @@ class Ledger:
         tokens = self._total.prompt_tokens + self._total.completion_tokens
         if self.budget.max_tokens and self._total.untold:
             raise BudgetExhausted(
-                "--max-tokens is set, and your agent doesn't say what it uses. Have it return a wer.Outcome with "
-                "usage; or go on with --max-tokens 0, and cap --max-rollouts."
+                "tokens are capped (--max-tokens, or budget.max_tokens of wer.toml), and your agent doesn't say "
+                "what it uses. Have it return a wer.Outcome with usage; or go on with --max-tokens 0, and cap "
+                "--max-rollouts."
             )
         if self.budget.max_tokens and tokens >= self.budget.max_tokens:
             raise BudgetExhausted(_stop("--max-tokens", f"{tokens} tokens"))
@@ -143,8 +144,8 @@ class Ledger:
             return
         if self._total.untold:
             raise BudgetExhausted(
-                "--max-cost is set, and your agent doesn't say what it uses. Have it return a wer.Outcome with usage; "
-                "or go on with --max-cost 0, and cap --max-rollouts."
+                "money is capped (--max-cost, or budget.max_cost of wer.toml), and your agent doesn't say what it "
+                "uses. Have it return a wer.Outcome with usage; or go on with --max-cost 0, and cap --max-rollouts."
             )
         if self._total.usd is None:
             raise BudgetExhausted(
@@ -220,14 +221,16 @@ class RoleModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], sampling: Sampling
     ) -> Reply:
         """Ask, with up to ``retries`` more tries and exponential back-off."""
-        async for attempt in patiently(
-            ModelUnavailable, retries=self._retries, tell=self._on_retry, count=self._count
-        ):
-            with attempt:
-                self._ledger.check()
-                if not self._acts:
-                    self._ledger.check_search()
-                reply = await self._ask(messages, tools, sampling, attempt.number)
+
+        async def once(number: int) -> Reply:
+            self._ledger.check()
+            if not self._acts:
+                self._ledger.check_search()
+            return await self._ask(messages, tools, sampling, number)
+
+        reply = await patiently(
+            ModelUnavailable, once, retries=self._retries, tell=self._on_retry, count=self._count
+        )
         usage = priced(counted(reply.usage, messages, reply.text), self._price)
         self._ledger.charge(self._role, usage)
         return evolve(reply, usage=usage)
@@ -235,10 +238,18 @@ class RoleModel:
     async def _ask(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], sampling: Sampling, attempt: int
     ) -> Reply:
-        usual = {"temperature": sampling.temperature, "top_p": sampling.top_p, "max_tokens": sampling.max_tokens}
-        asked = self._model.identity
-        who = {"role": self._role, "provider": asked.get("provider", ""), "model": asked.get("name", "")}
-        with span("model", **who, **usual, seed=sampling.seed, attempt=attempt) as tell:
+        model = self._model.identity
+        with span(
+            "model",
+            role=self._role,
+            provider=model.get("provider", ""),
+            model=model.get("name", ""),
+            attempt=attempt,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=sampling.max_tokens,
+            seed=sampling.seed,
+        ) as tell:
             reply = await self._model.complete(messages, tools, sampling)
             used = reply.usage
             tell(

@@ -63,7 +63,9 @@ class Run:
     def scoped(self, method: str, config: RunConfig) -> Run:
         """The same run for one of several methods: its stages, checkpoints and costs go by its name."""
         screen = evolve(self.screen, policy=config.leak)
-        return evolve(self, config=config, scope=method, folder=self.folder / "methods" / method, screen=screen)
+        return evolve(
+            self, config=config, scope=method, folder=self.folder / "methods" / method, screen=screen
+        )
 
     def staged(self, name: str) -> str:
         """A stage's name in the store."""

@@ -19,7 +19,7 @@ from wer.contracts import Executor, Runner
 from wer.errors import InfrastructureError, ModelError, ModelUnavailable
 from wer.loop.ledger import Ledger
 from wer.loop.local import LocalRunner, World
-from wer.loop.retrying import Attempt, patiently
+from wer.loop.retrying import patiently
 from wer.records import (
     Evidence,
     Json,
@@ -169,14 +169,14 @@ class Scheduler:
         return rollout
 
     async def _try(self, unit: Unit, key: str) -> tuple[Rollout, int]:
-        attempt: Attempt
-        async for attempt in patiently(
-            _Again, retries=self.limits.retries, tell=self.say, count=self._count
-        ):
-            with attempt:
-                expect = await _mended(self._expect(unit.task))
-                again = evolve(unit, attempt=attempt.number)
-                trajectory, evidence = await _mended(self._execute(again))
+        async def once(number: int) -> tuple[Json, Trajectory, Evidence, int]:
+            expect = await _mended(self._expect(unit.task))
+            trajectory, evidence = await _mended(self._execute(evolve(unit, attempt=number)))
+            return expect, trajectory, evidence, number
+
+        expect, trajectory, evidence, tries = await patiently(
+            _Again, once, retries=self.limits.retries, tell=self.say, count=self._count
+        )
         verdict = self.world.judge(unit.task, trajectory, evidence, expect)
         rollout = Rollout(
             key=key,
@@ -188,7 +188,7 @@ class Scheduler:
             verdict=verdict,
             executor=unit.executor,
         )
-        return rollout, attempt.number
+        return rollout, tries
 
     def _count(self, again: _Again) -> None:
         """Count what broke; a model's failures were counted where it was asked."""

@@ -9,7 +9,7 @@ from attrs import frozen
 from wer.contracts import Consolidating, Imitating, Optimizer, Searching
 from wer.errors import SearchSpent
 from wer.leaks import sentence
-from wer.loop.depths import held_out, learning, refine_and_merge
+from wer.loop.depths import held_out, learnt_from, refine_and_merge
 from wer.loop.ledger import Budget
 from wer.loop.measuring import measure
 from wer.loop.merging import merge_all
@@ -71,7 +71,7 @@ async def run_protocol(run: Run) -> None:
 async def search(run: Run, optimizer: Optimizer, start: Start) -> Mapping[str, Skill]:
     """Train and refine within the search's budget; when that is spent, take the best skills so far."""
     if not isinstance(optimizer, Consolidating | Searching):  # which have no depth to choose
-        start = Start(scanned=learning(start.scanned, held_out(run.config, run.domains)))
+        start = Start(scanned=learnt_from(start.scanned, held_out(run.config, run.domains)))
     start = start.shown(run.shown)
     try:
         with run.ledger.searching(_share(run)):

@@ -37,7 +37,7 @@ async def open_world(
 
     def made(alone: RunConfig) -> Executor:
         if is_own(alone.executor):
-            return own_agent(alone, envs, plugins, ledger=models.ledger, say=say, folder=models.logs)
+            return own_agent(alone, envs, plugins, ledger=models.ledger)
         model = models.role(EXECUTOR, alone.executor)
         return plugins.executors.make(alone.agent, model, alone.executor_options)
 

@@ -14,7 +14,13 @@ from wer.store import Store
 
 @frozen(kw_only=True)
 class _Act:
-    """One evaluation rollout with a skill."""
+    """One rollout of the measurement.
+
+    Attributes:
+        pair: Equal for rollouts on the same task and seed, by which conditions are paired.
+        loaded: Whether the agent read its skill; None where nobody knows.
+        steps: Hash of what the agent did and what came of it.
+    """
 
     pair: str
     loaded: bool | None

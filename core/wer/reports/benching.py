@@ -10,7 +10,7 @@ from attrs import frozen
 from rich.table import Table
 
 from wer.errors import WerError
-from wer.loop.depths import answers
+from wer.loop.depths import rollout_keys
 from wer.loop.measuring import AGAIN, NOOP
 from wer.methods import BASELINES, method_of
 from wer.records import Usage
@@ -48,7 +48,7 @@ def spent(store: Store, method: str) -> Spent:
         if stage.startswith(f"{method}/")
         for rollout in found.rollouts
     }
-    for key in answers(store, f"{method}/refined"):
+    for key in rollout_keys(store, f"{method}/refined"):
         rollout = store.rollout(key)
         if rollout is not None:
             had[key] = rollout.trajectory.usage
@@ -81,7 +81,7 @@ class Row:
             if self.gain > 0:
                 a_point = "unknown" if usage.untold else f"{self.spent.tokens / self.gain:,.0f}"
             cost = (f"{self.spent.rollouts:,}", costs.tokens(usage), costs.usd(usage, 2), a_point)
-        return (title_of(self.condition), _figure(self.estimate), _figure(self.reliable), *cost)
+        return (title_of(self.condition), self.estimate.in_percent, self.reliable.in_percent, *cost)
 
 
 def rows(store: Store) -> tuple[Row, ...]:
@@ -137,7 +137,7 @@ def bench_lines(store: Store, *, base: str = "seed") -> Iterator[str]:
     found = results(store)
     for method, estimate in over_seeds(found).items():
         yield (
-            f"{method}, {estimate.tasks} training seeds: {_figure(estimate)} (mean of the runs, interval over "
+            f"{method}, {estimate.tasks} training seeds: {estimate.in_percent} (mean of the runs, interval over "
             "trainings, task noise apart)."
         )
     first, second = found.cell(base, AVERAGE), found.cell(AGAIN, AVERAGE)
@@ -199,7 +199,3 @@ def _escaped(cell: str) -> str:
     return "".join(
         f"\\{char}" if char in "%_&#$" else r"\textasciicircum{}" if char == "^" else char for char in cell
     )
-
-
-def _figure(estimate: Estimate) -> str:
-    return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"

@@ -41,11 +41,10 @@ def _curve(label: str, curve: Sequence[Depth]) -> Iterator[str]:
     differences = {i: _against(outcomes[i], chosen) for i in others}
     corrected = dict(zip(others, holm([found.p for found in differences.values()]), strict=True))
     for i, (depth, estimate) in enumerate(zip(curve, estimates, strict=True)):
-        points, low, high = (100 * value for value in (estimate.mean, estimate.low, estimate.high))
         against = "chosen"
         if i in differences:
             against = f"{100 * differences[i].mean:+.1f} points, p = {corrected[i]:.2g}"
-        yield f"| {depth.rounds} | {points:.1f} [{low:.0f}, {high:.0f}] | {against} |"
+        yield f"| {depth.rounds} | {estimate.in_percent} | {against} |"
     yield ""
     yield _words(best, [curve[i] for i in others if corrected[i] >= _LEVEL], len(others))
 

@@ -38,7 +38,4 @@ def sentences(store: Store) -> Iterator[str]:
 
 
 def _figure(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "-"
-    points, low, high = (100 * value for value in (estimate.mean, estimate.low, estimate.high))
-    return f"{points:.1f} [{low:.0f}, {high:.0f}]"
+    return "-" if estimate is None else estimate.in_percent

@@ -53,10 +53,11 @@ class Rule:
         difference = equal_weight_difference(pairs, level=1 - level)
         if difference.p <= level and difference.mean > 0:
             return "better", difference
-        if difference.p <= level and difference.mean < 0 and (self.margin is None or last):
-            return "worse", difference
         if self.margin is not None and difference.low > -self.margin:
             return "not worse", difference
+        beyond = self.margin is None or difference.high < -self.margin
+        if difference.p <= level and difference.mean < 0 and (beyond or last):
+            return "worse", difference
         return "undecided", difference
 
 

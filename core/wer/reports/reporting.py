@@ -39,9 +39,9 @@ def print_report(console: Console, store: Store, folder: Path, config: RunConfig
     console.print(table(found, title=f"{split_title(store)} ({folder.name})"))
     for line in findings(found, store, config):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    console.print(
-        f"skills: {folder / 'skills'}\nreport: {folder / 'report.md'}", markup=False, soft_wrap=True
-    )
+    for name, path in (("skills", folder / "skills"), ("report", folder / "report.md")):
+        if path.exists():
+            console.print(f"{name}: {path}", markup=False, soft_wrap=True)
 
 
 def print_choices(console: Console, store: Store) -> None:
@@ -185,7 +185,4 @@ def _columns(found: Results) -> Sequence[str]:
 
 
 def _figure(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "-"
-    points, low, high = (100 * value for value in (estimate.mean, estimate.low, estimate.high))
-    return f"{points:.1f} [{low:.0f}, {high:.0f}]"
+    return "-" if estimate is None else estimate.in_percent

@@ -29,7 +29,10 @@ class Judged:
 
     @property
     def fate(self) -> Fate:
-        """``kept``: passed at least as often; ``lost``: less often, beyond noise; ``undecided``: within it."""
+        """``kept``: passed at least as often; ``lost``: less often, beyond noise; ``undecided``: within it.
+
+        A source that never passed had nothing to keep.
+        """
         after, before = sum(self.found.merged), sum(self.found.source)
         if self.found.source and not before:
             return "nothing to keep"

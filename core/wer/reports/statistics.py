@@ -38,6 +38,12 @@ class Estimate:
     tasks: int
     trials: int
 
+    @property
+    def in_percent(self) -> str:
+        """As reports print it: ``72.2 [50, 86]``."""
+        points, low, high = (100 * value for value in (self.mean, self.low, self.high))
+        return f"{points:.1f} [{low:.0f}, {high:.0f}]"
+
 
 @frozen(kw_only=True)
 class Difference:

@@ -121,10 +121,8 @@ class ServedModel:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             connector = aiohttp.TCPConnector(limit=0)
-            proxy, auth = _proxy(URL(self.url)) if self.proxies else (None, None)
-            self._client = aiohttp.ClientSession(
-                connector=connector, timeout=self.timeout, proxy=proxy, proxy_auth=auth
-            )
+            proxy = _proxy(URL(self.url)) if self.proxies else None
+            self._client = aiohttp.ClientSession(connector=connector, timeout=self.timeout, proxy=proxy)
             self._loop = loop
         return self._client
 
@@ -150,13 +148,9 @@ class ServedModel:
         return body
 
 
-def _proxy(url: URL) -> tuple[URL | None, aiohttp.BasicAuth | None]:
+def _proxy(url: URL) -> str | None:
     """Find the environment's proxy for an address, once: aiohttp would look for it at each call, in a thread."""
-    found = None if url.host is None or proxy_bypass(url.host) else getproxies().get(url.scheme)
-    if found is None:
-        return None, None
-    proxy = URL(found)
-    return proxy.with_user(None), aiohttp.BasicAuth.from_url(proxy)
+    return None if url.host is None or proxy_bypass(url.host) else getproxies().get(url.scheme)
 
 
 def _break(error: Exception) -> str:

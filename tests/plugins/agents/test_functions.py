@@ -247,6 +247,14 @@ async def test_an_answer_of_the_wrong_type_is_named_with_what_was_expected(answe
         await act(odd)
 
 
+async def test_a_state_is_not_the_agents_to_tell_where_the_environment_has_one():
+    async def teller(turn, skill, tools, context):
+        return Outcome("done", {"n": 1})
+
+    with pytest.raises(AgentError, match="told a state"):
+        await act(teller)
+
+
 async def test_an_agent_with_its_own_tools_must_tell_an_outcome():
     def odd(task, skill, seed):
         return "done"
@@ -294,6 +302,21 @@ async def test_the_conversation_that_an_agent_tells_becomes_the_trajectory():
     assert trajectory.steps[0].calls == (ToolCall(name="look", arguments={"at": 1}, id="c"),)
     assert trajectory.steps[0].observations == (Observation(text="seen"),)
     assert evidence.turns == (TurnEvidence(state=None, said="Done."),)
+
+
+async def test_an_agent_and_its_tools_may_say_nothing():
+    call = {"id": "c", "type": "function", "function": {"name": "close", "arguments": "{}"}}
+
+    def quiet(task, skill, seed):
+        asked = {"role": "assistant", "content": "", "tool_calls": [call]}
+        answered = {"role": "tool", "tool_call_id": "c", "content": ""}
+        return Outcome([asked, answered, {"role": "assistant", "content": ""}])
+
+    trajectory, evidence = await settle(quiet)
+
+    assert [(step.text, len(step.calls)) for step in trajectory.steps] == [("", 1), ("", 0)]
+    assert trajectory.steps[0].observations == (Observation(text=""),)
+    assert evidence.turns[-1].said == ""
 
 
 @pytest.mark.parametrize(
