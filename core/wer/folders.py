@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -56,15 +56,15 @@ def find(root: Path, run: str | None) -> Path:
         ConfigError: There is none of that name, with the nearest.
     """
     if run is not None and (Path(run) / "run.toml").is_file():
-        return Path(run)
+        return Path(run) if Path(run).name not in ("", "..") else Path(run).resolve()  # its name is the run's
     if run is not None and Path(run).is_dir():
         raise ConfigError(
             f"{run!r} is a folder, but not a run's: it has no run.toml. Name a folder that wer run, eval or refine "
             "made."
         )
-    known = sorted((path.parent for path in root.glob("*/run.toml")), key=lambda path: path.stat().st_mtime)
+    known = below(root)
     if run is None and known:
-        return known[-1]
+        return known[0]
     for folder in known:
         if folder.name == run:
             return folder
@@ -75,6 +75,22 @@ def find(root: Path, run: str | None) -> Path:
         )
     hint = nearest(run, names) or "."
     raise ConfigError(f"no run named {run!r} below {str(root)!r}{hint} Known: {', '.join(names) or 'none'}.")
+
+
+def below(root: Path) -> Sequence[Path]:
+    """The run folders below another, by their last start, the newest first.
+
+    A folder's own time is not asked: it changes when a run is only looked at.
+    """
+    return [path.parent for path in sorted(root.glob("*/run.toml"), key=_written, reverse=True)]
+
+
+def _written(path: Path) -> float:
+    """When a file was written; one that is removed at this moment counts as the oldest."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def configuration(folder: Path) -> RunConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -28,6 +29,7 @@ from wer.reports.forecast import Plan
 from wer.reports.gating import Gate, Rule
 from wer.reports.reporting import write_report
 from wer.reports.results import results
+from wer.reports.showing import published
 from wer.skills import load_skill
 from wer.store import Store
 
@@ -198,14 +200,9 @@ def skills_of(folder: Path) -> Mapping[str, Skill]:
         ConfigError: It has none.
     """
     folders.demand_store(folder)
-    store = Store(folder / "wer.sqlite")
-    try:
-        published = [(*key.split(" ", 1), skill) for key, skill in store.documents("published").items()]
-        refined = {
-            domain: store.skill(skill) for condition, domain, skill in published if condition == "refined"
-        }
-    finally:
-        store.close()
+    with closing(Store(folder / "wer.sqlite", read_only=True)) as store:
+        found = published(store)
+    refined = {domain: skills["refined"] for domain, skills in found.items() if "refined" in skills}
     if not refined:
         raise ConfigError(
             f"{str(folder)!r} has no refined skills: give a SKILL.md, or a run that has finished."

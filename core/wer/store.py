@@ -8,6 +8,7 @@ that questions are asked by.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import weakref
@@ -139,8 +140,9 @@ class Store:
     def __init__(self, path: Path, *, create: bool = False, read_only: bool = False) -> None:
         if not create and not path.is_file():
             raise StoreError(f"no store at {str(path)!r}. Name a run folder that has a wer.sqlite in it.")
-        self._uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
+        self._uri = _looked_at(path) if read_only else path.absolute().as_uri()
         self._engine = _looking_on(self._uri) if read_only else sa.create_engine(f"sqlite:///{path}")
+        self._read_only = read_only
         self._hot = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._spent: dict[str, Usage] | None = None
@@ -150,15 +152,20 @@ class Store:
         try:
             self._prepare(path)
         except sa.exc.DatabaseError as error:
-            raise StoreError(
-                f"cannot use {str(path)!r} as a store: {error.orig}. Free space there, or choose "
-                "another place with --runs."
-            ) from error
+            remedy = (
+                "Try again if a process is writing to it; if it is on a read-only disk, look at a copy of the run "
+                "folder; otherwise it is damaged."
+                if read_only
+                else "Free space there, or choose another place with --runs."
+            )
+            raise StoreError(f"cannot use {str(path)!r} as a store: {error.orig}. {remedy}") from error
 
     def _prepare(self, path: Path) -> None:
         """Make the tables of an empty file, and refuse a foreign one without changing it."""
         with self._engine.begin() as db:
             tables = sa.inspect(db).get_table_names()
+            if not tables and self._read_only:
+                raise StoreError(f"nothing is stored in {str(path)!r} yet. Wait until the run has begun.")
             if not tables:
                 _create(db)
             elif _schema.name not in tables:
@@ -167,7 +174,7 @@ class Store:
         if version != SCHEMA:
             raise StoreError(
                 f"this run was written with store schema {version}, and this WER reads schema {SCHEMA}. "
-                f"Read it with the version of WER that run.toml names."
+                "Read it with the version of WER that about.toml names."
             )
 
     def close(self) -> None:
@@ -230,6 +237,7 @@ class Store:
             self._db = sqlite3.connect(self._uri, uri=True, isolation_level=None, check_same_thread=False)
             weakref.finalize(self, self._db.close)
             _pragmas(self._db, None)
+            self._db.execute(f"pragma query_only={'on' if self._read_only else 'off'}")
         return self._db
 
     # Tasks and what verifiers expect of them.
@@ -560,9 +568,22 @@ class Store:
         return str(text)
 
 
+def _looked_at(path: Path) -> str:
+    """The address of a store that is only read.
+
+    SQLite wants to lay a log and its index beside the file, even to read, and takes them away again if it may.
+    Where it may not, as on a read-only disk, and there is no log, nobody is writing: the file alone is the whole.
+    """
+    uri = path.absolute().as_uri()
+    if os.access(path.parent, os.W_OK):
+        return f"{uri}?mode=rw"
+    return f"{uri}?mode=ro{'' if path.with_name(f'{path.name}-wal').exists() else '&immutable=1'}"
+
+
 def _looking_on(uri: str) -> sa.Engine:
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        connection.execute("pragma query_only=on")
         connection.text_factory = lambda text: text.decode("utf-8", "replace")  # half characters in JSON
         return connection
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Optional, Union
+from typing import Any, Literal, NoReturn, Optional, Union
 
 from wer import chat
 from wer.records import Json, JsonObject, Observation, ToolCall, ToolSpec
@@ -55,6 +55,14 @@ class Tools(Mapping[str, Callable[..., Any]]):
             )
         return self._made[name]
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """No tool is an attribute: an environment's names may be those of this class.
+
+        Raises:
+            AttributeError: With how a tool is named.
+        """
+        raise AttributeError(f"no {name!r} here: a tool is named in brackets, as tools[{name!r}](...)")
+
     def __iter__(self) -> Iterator[str]:
         """The names, in the order of the environment."""
         return iter(self._made)
@@ -67,11 +75,11 @@ class Tools(Mapping[str, Callable[..., Any]]):
         """The tools as chat completions take them."""
         return chat.tools_to_wire(self._specs)
 
-    def call(self, name: str, arguments: str | JsonObject) -> Any:
+    def call(self, name: str, arguments: str | JsonObject | None) -> Any:
         """Call a tool as a model asked for it; awaited where the tools are coroutines.
 
         Args:
-            arguments: A table, or its JSON; text that is none is answered with what is wrong.
+            arguments: A table, or its JSON, or nothing; anything else is answered with what is wrong.
         """
         table, problem = _table(arguments)
         if self._later:
@@ -118,10 +126,12 @@ class Tools(Mapping[str, Callable[..., Any]]):
         return made  # type: ignore[no-any-return]
 
 
-def _table(arguments: str | JsonObject) -> tuple[JsonObject, str]:
+def _table(arguments: str | JsonObject | None) -> tuple[JsonObject, str]:
     """Read arguments, or say what is wrong with them."""
-    if not isinstance(arguments, str):
+    if isinstance(arguments, Mapping):
         return dict(arguments), ""
+    if not (arguments is None or isinstance(arguments, str)):
+        return {}, "Error: the arguments are no JSON object"
     try:
         table = chat.loads(arguments or "{}")
     except ValueError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any, ClassVar
 
 from wer_bfcl_domain.canonical import Exporter, public
@@ -26,6 +25,7 @@ class World:
 
     def __init__(self, classes: Mapping[str, type[Any]]) -> None:
         self._classes = classes
+        self._names = {name: _tool_names(kind) for name, kind in classes.items()}
         self._instances: dict[str, Any] = {}
         self._tools: dict[str, Callable[..., Any]] = {}
 
@@ -33,16 +33,15 @@ class World:
         """Put the world in place as the official runner does.
 
         Args:
-            initial_config: Scenario by class; ``MathAPI`` has no state and gets none.
+            initial_config: Scenario by class, which becomes the world's; ``MathAPI`` has no state and gets none.
             involved_classes: In the task's order: of two tools with one name, the later wins.
         """
         self._instances = {name: self._classes[name]() for name in involved_classes}
         self._tools = {}
         for name, instance in self._instances.items():
             if hasattr(instance, "_load_scenario"):
-                instance._load_scenario(deepcopy(initial_config.get(name, {})), long_context=False)
-            methods = inspect.getmembers(instance, predicate=inspect.ismethod)
-            self._tools |= {tool: method for tool, method in methods if not tool.startswith("_")}
+                instance._load_scenario(initial_config.get(name, {}), long_context=False)
+            self._tools |= {tool: getattr(instance, tool) for tool in self._names[name]}
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run one tool; whatever goes wrong in it is the answer, as in the official runner.
@@ -71,6 +70,12 @@ class World:
             name: {attribute: exporter.canonical(value) for attribute, value in public(instance).items()}
             for name, instance in self._instances.items()
         }
+
+
+def _tool_names(kind: type[Any]) -> tuple[str, ...]:
+    """The public methods of a class, looked up before the fork: an episode copies every page that it touches."""
+    functions = inspect.getmembers(kind, predicate=inspect.isroutine)
+    return tuple(name for name, _ in functions if not name.startswith("_"))
 
 
 def _failed(why: str) -> dict[str, Any]:

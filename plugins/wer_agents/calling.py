@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import os
 import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from attrs import frozen
+
 from wer.errors import InfrastructureError, WerError
+from wer.toolbox import EpisodeOver
 
 _GRACE_S = 5.0
 """Seconds in which a coroutine that was cancelled must have ended; a thread can't be ended."""
@@ -33,18 +38,30 @@ async def call(name: str, function: Callable[..., Any], **given: Any) -> Any:
     Raises:
         InfrastructureError: It raised: a failure of the user's, and never one of a skill.
     """
+    home = Path.cwd()
     try:
-        if is_coroutine(function):
-            return await function(**given)
-        found = await _in_thread(function, given)
-        return await found if inspect.isawaitable(found) else found
-    except WerError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise InfrastructureError(
-            f"{name} raised {type(error).__name__}: {error} ({_place(error)}). Nothing is scored. Mend what it needs "
-            "and go on with --resume; if you change its code, start a new run."
-        ) from error
+        told = await (_as_task(function, given) if is_coroutine(function) else _in_thread(function, given))
+        if inspect.isawaitable(told.result):
+            told = await _as_task(lambda: told.result, {})
+    finally:
+        _return_to(home)
+    error = told.error
+    if error is None:
+        return told.result
+    if isinstance(error, (WerError, EpisodeOver)):
+        raise error
+    raise InfrastructureError(
+        f"{name} raised {f'{type(error).__name__}: {error}'.rstrip(': ')} ({_place(error)}). Nothing is scored. Mend "
+        "what it needs and go on with --resume; if you change its code, start a new run."
+    ) from error
+
+
+@frozen
+class _Told:
+    """How a user's function ended, whatever it raised: a loop ends at some of that, and a future refuses some."""
+
+    result: Any = None
+    error: BaseException | None = None
 
 
 async def until(work: Any, over: asyncio.Event) -> Any:
@@ -67,40 +84,67 @@ async def until(work: Any, over: asyncio.Event) -> Any:
 async def _give_up(acting: asyncio.Future[Any]) -> None:
     acting.cancel()
     await asyncio.wait([acting], timeout=_GRACE_S)
-    if acting.done() and not acting.cancelled():
-        acting.exception()  # seen
+    if acting.done():
+        _seen(acting)
 
 
-async def _in_thread(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+def _seen(ended: asyncio.Future[Any]) -> None:
+    """Have asyncio not complain that nobody asked for an exception."""
+    if not ended.cancelled():
+        ended.exception()
+
+
+async def _as_task(function: Callable[..., Any], given: dict[str, Any]) -> _Told:
+    """Await it as a task of its own: it may be cancelled by itself, or go on when it is cancelled."""
+
+    async def run() -> _Told:
+        try:
+            return _Told(await function(**given))
+        except KeyboardInterrupt:  # the user's: who presses Ctrl-C twice means it
+            raise
+        except BaseException as error:
+            return _Told(error=error)
+
+    work = run()
+    acting = asyncio.ensure_future(work)
+    acting.add_done_callback(_seen)
+    try:
+        await asyncio.wait([acting])
+    finally:
+        await _give_up(acting)
+        if not acting.done():  # the loop could never be closed
+            with suppress(RuntimeError):
+                work.close()
+            acting.cancel()
+    return acting.result()
+
+
+async def _in_thread(function: Callable[..., Any], given: dict[str, Any]) -> _Told:
     """Call it in a thread that keeps no process alive: it may hang."""
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Any] = loop.create_future()
+    answer: asyncio.Future[_Told] = loop.create_future()
 
-    def settle(result: Any, error: BaseException | None) -> None:
-        if answer.done():
-            return
-        if error is None:
-            answer.set_result(result)
-        else:
-            answer.set_exception(_wrapped(error))
+    def settle(told: _Told) -> None:
+        if not answer.done():
+            answer.set_result(told)
 
     def run() -> None:
-        result, failure = None, None
         try:
-            result = function(**given)
+            told = _Told(function(**given))
         except BaseException as error:
-            failure = error
+            told = _Told(error=error)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, failure)
+            loop.call_soon_threadsafe(settle, told)
 
     context = contextvars.copy_context()
     threading.Thread(target=lambda: context.run(run), daemon=True, name="own agent").start()
     return await answer
 
 
-def _wrapped(error: BaseException) -> BaseException:
-    """A future refuses StopIteration."""
-    return RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
+def _return_to(home: Path) -> None:
+    """Undo a change of the working directory, which is the whole process's: a run's folder may be relative to it."""
+    with suppress(OSError):
+        os.chdir(home)
 
 
 def _place(error: BaseException) -> str:

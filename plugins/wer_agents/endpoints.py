@@ -112,8 +112,8 @@ class Endpoint:
         if status >= 500 or status in _FOR_NOW:
             raise InfrastructureError(f"{self.name} answered {status}: {said}")
         raise ModelError(
-            f"{self.name} answered {status}: {said}. Expected 200 and an outcome as JSON: check the address, and the "
-            "headers that it wants (executor_options.headers)."
+            f"{self.name} answered {status} ({said or 'nothing'}). Expected 200 and an outcome as JSON: check the "
+            "address, which is not left for another, and the headers that it wants (executor_options.headers)."
         )
 
 

@@ -83,6 +83,9 @@ def read_usage(usage: Json) -> Usage:
     return evolve(Usage(calls=1, usd=None if usd is None else float(usd)), **known)
 
 
+MOST_TOLD = 16 << 20
+"""Characters of one outcome: every rollout is stored, and read again for reports."""
+
 _COUNTS = ("calls", "prompt_tokens", "completion_tokens", "cached_tokens")
 
 
@@ -113,13 +116,17 @@ def settled(outcome: Any, task: Task, agent: str) -> Outcome:
             f"skill_loaded of {agent}'s outcome is {outcome.skill_loaded!r}; expected True, False, or None for unknown."
         )
     try:
-        state = json.loads(json.dumps(outcome.state, allow_nan=False))
+        written = json.dumps(outcome.state, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise AgentError(
             f"the state that {agent} left behind on {task.id} is no JSON: {error}. Return tables, lists, texts and "
             "finite numbers."
         ) from error
-    return evolve(outcome, messages=as_chat(outcome.messages), state=state)
+    if len(written) + len(str(outcome.messages)) > MOST_TOLD:
+        raise AgentError(
+            f"the outcome of {agent} on {task.id} is larger than {MOST_TOLD >> 20} MiB. Leave out what no check needs."
+        )
+    return evolve(outcome, messages=as_chat(outcome.messages), state=json.loads(written))
 
 
 def last_answer(outcome: Outcome, agent: str) -> str:

@@ -115,13 +115,23 @@ def test_a_run_without_a_trained_writer_has_none_to_share(run, tmp_path, capsys)
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("form", ["jsonl", "metrics"])
+def test_a_run_that_learnt_nothing_writes_no_empty_file(run, tmp_path, capsys, form):
+    out = tmp_path / "lines"
+
+    assert export(run.folder, "--format", form, "--out", out) == 2
+
+    assert "it learnt nothing, or did not end. Name another run." in " ".join(capsys.readouterr().err.split())
+    assert not out.exists()
+
+
 def test_weights_that_nobody_described_are_exported_as_hf_and_not_as_a_writer(trained, tmp_path, capsys):
     (trained.folder / "checkpoints" / "final" / "merged" / FILE).unlink()
 
     assert export(trained.folder, "--format", "writer", "--out", tmp_path / "out") == 2
     assert "--format hf" in capsys.readouterr().err
     assert export(trained.folder, "--format", "hf", "--out", tmp_path / "hf") == 0
-    assert not list(tmp_path.glob(".out*"))
+    assert not list(tmp_path.glob(".*"))
 
 
 def other_template(folder: Path) -> None:

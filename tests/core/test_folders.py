@@ -58,3 +58,19 @@ def test_a_folder_that_can_not_be_written_is_named_with_a_remedy(tmp_path):
 
     with pytest.raises(StoreError, match=r"cannot write a run folder below .*--runs"):
         folders.create(blocked / "runs", CONFIG, command="run", now=NOW)
+
+
+def test_a_run_that_is_only_looked_at_does_not_become_the_newest(tmp_path):
+    first, second = (folders.create(tmp_path, CONFIG, command="run", now=NOW) for _ in range(2))
+    os.utime(first / "run.toml", (1e9, 1e9))
+    (first / "wer.sqlite-shm").touch()
+    os.utime(first, (3e9, 3e9))
+
+    assert list(folders.below(tmp_path)) == [second, first]
+
+
+def test_the_folder_that_one_stands_in_has_a_name(tmp_path, monkeypatch):
+    folder = folders.create(tmp_path, CONFIG, command="run", now=NOW)
+    monkeypatch.chdir(folder)
+
+    assert folders.find(tmp_path, ".") == folder

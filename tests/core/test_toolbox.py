@@ -52,6 +52,24 @@ def test_a_parameter_that_python_has_no_name_for_leaves_the_schema_to_tell():
     assert made[0].arguments == {"from": 1} and tools["odd"].parameters == odd.parameters
 
 
+def test_a_tool_named_as_an_attribute_says_how_a_tool_is_named():
+    tools, _ = box()
+
+    with pytest.raises(AttributeError, match=r"tools\['place'\]\(\.\.\.\)"):
+        tools.place(sku="kettle")
+    assert not hasattr(tools, "model_dump")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [(None, "placed"), ("", "placed"), (5, "Error: the arguments are no JSON object")],
+)
+def test_arguments_that_are_none_are_empty_and_others_are_answered(arguments, answer):
+    tools, _ = box(ToolSpec(name="place", description="", parameters={}))
+
+    assert tools.call("place", arguments) == answer
+
+
 def test_a_parameter_that_a_framework_fills_with_none_is_left_out():
     tools, made = box()
 

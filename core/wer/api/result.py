@@ -261,7 +261,7 @@ class Gated:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[Store]:
-    store = Store(folder / "wer.sqlite")
+    store = Store(folder / "wer.sqlite", read_only=True)
     try:
         yield store
     finally:

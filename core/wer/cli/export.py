@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -61,12 +63,10 @@ def export(
         _lines(folder, out, _steps)
     elif form == "prompt":
         _prompts(folder, out)
-    elif form == "skill":
-        shutil.copytree(_made(folder, "skills"), out)
     else:
-        merged = _made(folder, "checkpoints/final/merged")
+        made = _made(folder, "skills" if form == "skill" else "checkpoints/final/merged")
         with _whole(out) as scratch:
-            shutil.copytree(merged, scratch)
+            shutil.copytree(made, scratch)
             if form == "writer":
                 complete(scratch, folder, folders.configuration(folder))
     Console(soft_wrap=True).print(str(out), markup=False)
@@ -80,11 +80,8 @@ def _made(folder: Path, name: str) -> Path:
 
 def _prompts(folder: Path, out: Path) -> None:
     """A text a published skill: the very section with which an executor's system prompt ended."""
-    store = Store(folder / "wer.sqlite")
-    try:
+    with closing(Store(folder / "wer.sqlite", read_only=True)) as store:
         found = published(store)
-    finally:
-        store.close()
     texts = {
         f"{condition}/{skill.name}.md": skill_prompt(skill)
         for by_condition in found.values()
@@ -100,21 +97,24 @@ def _prompts(folder: Path, out: Path) -> None:
 
 @contextmanager
 def _whole(out: Path) -> Iterator[Path]:
-    """A folder beside `out` that takes its name once it is complete."""
-    scratch = out.with_name(f".{out.name}.part")
-    shutil.rmtree(scratch, ignore_errors=True)
-    try:
-        yield scratch
-        scratch.rename(out)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    """A place beside `out` for a file or a folder that takes its name once it is complete."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".wer-export-", dir=out.parent) as scratch:
+        yield Path(scratch) / out.name
+        (Path(scratch) / out.name).rename(out)
 
 
 def _lines(folder: Path, out: Path, read: Callable[[Store], Iterable[Mapping[str, object]]]) -> None:
-    store = Store(folder / "wer.sqlite")
+    store = Store(folder / "wer.sqlite", read_only=True)
     try:
-        with out.open("w", encoding="utf-8") as file:
-            for line in read(store):
+        lines = iter(read(store))
+        first = next(lines, None)
+        if first is None:
+            raise WerError(
+                f"run {folder.name!r} has no such lines: it learnt nothing, or did not end. Name another run."
+            )
+        with _whole(out) as scratch, scratch.open("w", encoding="utf-8") as file:
+            for line in chain((first,), lines):
                 file.write(json.dumps(line) + "\n")
     finally:
         store.close()

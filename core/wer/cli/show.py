@@ -28,7 +28,7 @@ def show(
     """
     folder = run_folder(runs, run)
     config = folders.configuration(folder)
-    store = Store(folder / "wer.sqlite")
+    store = Store(folder / "wer.sqlite", read_only=True)
     console = Console(highlight=False)
     try:
         found = published(store)

@@ -23,7 +23,7 @@ def status(run: str | None = None, *, runs: Runs = Path("runs")) -> None:
     """
     folder = folders.find(runs, run)
     folders.demand_store(folder)
-    store = Store(folder / "wer.sqlite")
+    store = Store(folder / "wer.sqlite", read_only=True)
     try:
         for line in _lines(folder, store):
             Console(highlight=False, soft_wrap=True).print(line, markup=False)

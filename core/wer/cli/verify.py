@@ -23,7 +23,7 @@ def verify(run: str | None = None, *, verifier: VerifierName = None, runs: Runs 
         run: Run id or folder. Default: the newest.
     """
     folder = run_folder(runs, run)
-    store = Store(folder / "wer.sqlite")
+    store = Store(folder / "wer.sqlite", read_only=True)
     console = Console(highlight=False)
     try:
         again = list(rejudge(store, plugins.load(), verifier=verifier or ""))

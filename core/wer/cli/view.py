@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +16,6 @@ from wer import folders
 from wer.cli.options import Runs
 from wer.errors import WerError
 from wer.extras import remedy
-from wer.viewing.answers import folders_below
 
 
 def view(
@@ -47,7 +48,7 @@ def view(
     viewer = Viewer(
         token=new_token(),
         first=chosen.name,
-        runs=(lambda: list(folders_below(runs))) if run is None else (lambda: [chosen]),
+        runs=(lambda: folders.below(runs)) if run is None else (lambda: [chosen]),
     )
     listening = bound(port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/?token={viewer.token}"
@@ -56,7 +57,16 @@ def view(
         console = Console(highlight=False, soft_wrap=True)
         console.print(f"{address}\nthis shows {chosen}; Ctrl-C ends it", markup=False)
         if open_:
-            webbrowser.open(address)
+            threading.Thread(target=_open, args=(address,), daemon=True).start()
 
     with suppress(KeyboardInterrupt):  # the one way to end it, and so no failure
         serve(viewer, listening, began=began)
+
+
+def _open(address: str) -> None:
+    """Open the page in a browser with windows; one of the terminal can't show it, and would take the terminal."""
+    with suppress(webbrowser.Error):
+        browser = webbrowser.get()
+        of_terminal = type(browser) is webbrowser.GenericBrowser and "BROWSER" not in os.environ
+        if not of_terminal:
+            browser.open(address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -52,6 +53,13 @@ def _a_class(_: object, attribute: Attribute[type], value: object) -> None:
         )
 
 
+def _a_check(_: object, attribute: Attribute[Check], value: object) -> None:
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        raise DomainError(
+            f"the check of a Domain is a plain function check(task, end), got {value!r:.80}. A coroutine can't judge."
+        )
+
+
 def _a_path(_: object, attribute: Attribute[str | Path], value: object) -> None:
     if not isinstance(value, (str, Path)):
         raise DomainError(
@@ -88,7 +96,7 @@ class Domain:
 
     state: type | None = field(default=None, validator=_a_class)
     tasks_file: str | Path = field(alias="tasks", kw_only=True, validator=_a_path)
-    check: Check = field(kw_only=True, validator=validators.is_callable())
+    check: Check = field(kw_only=True, validator=_a_check)
     name: str = field(default="", kw_only=True)
     context: str = field(default="", kw_only=True)
     packages: Sequence[str] = field(default=(), kw_only=True, converter=_texts)

@@ -32,7 +32,7 @@ def complete(folder: Path, run: Path, config: RunConfig) -> None:
             f"run {run.name!r} was trained by a WER that did not keep what a writer was trained with. "
             "Export the weights alone: --format hf."
         )
-    store = Store(run / "wer.sqlite")
+    store = Store(run / "wer.sqlite", read_only=True)
     try:
         table = write_report(run, store, config).read_text("utf-8")
     finally:

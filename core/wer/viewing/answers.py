@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from wer import folders
@@ -65,9 +65,3 @@ def _run(folder: Path) -> JsonObject:
     except WerError as error:
         told["problem"] = str(error)
     return told
-
-
-def folders_below(root: Path) -> Iterator[Path]:
-    """The runs below a folder, the newest first."""
-    found = (path.parent for path in root.glob("*/run.toml"))
-    yield from sorted(found, key=lambda folder: folder.stat().st_mtime, reverse=True)

@@ -15,14 +15,12 @@ from attrs import define, field
 from wer.errors import StoreError, WerError
 from wer.records import JsonObject
 from wer.viewing.answers import ANSWERS
-from wer.viewing.reading import Reading, encoded, reading
+from wer.viewing.reading import PAGE, Reading, encoded, reading
 
 MODULES = ("text", "asking", "parts", "charts", "overview", "lineage", "pairs", "skills", "rollouts", "main")
 """The page's scripts, each after those that it imports."""
 
-_PAIRS = 30
-"""Of each two conditions, and of each skill's lines."""
-_TREES = 30
+_CANDIDATES = 400
 _BUDGET_BYTES = 6_000_000
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
@@ -91,7 +89,7 @@ class Gathered:
 
 
 def gather(run: Reading) -> Gathered:
-    """Ask for what the page shows first, then for what matters most, until there is enough."""
+    """Ask for what the page shows first, then for what the first page of each list leads to, while there is room."""
     gathered = Gathered(run=run)
     overview = gathered.add("overview") or {}
     for name in overview["metrics"]:
@@ -110,7 +108,7 @@ def _add_skill(gathered: Gathered, published: JsonObject) -> None:
     """A skill, with the candidates and pairs that its lines were written from."""
     found = gathered.add("skill", condition=published["condition"], domain=published["domain"])
     origins = [row["origin"] for row in (found or {"diff": ()})["diff"] if row.get("origin")]
-    for origin in origins[:_PAIRS]:
+    for origin in origins[:PAGE]:
         gathered.add("candidate", **_place(origin))
         _add_pair(gathered, origin["pair"])
 
@@ -120,7 +118,7 @@ def _add_contrast(gathered: Gathered, contrast: JsonObject) -> None:
     listed = gathered.add("pairs", base=contrast["base"], better=contrast["better"])
     if listed is None:
         return
-    pairs = [row["rollouts"] for row in listed["rows"][:_PAIRS]]
+    pairs = [row["rollouts"] for row in listed["rows"]]
     gathered.add_all(
         f"pairs of {contrast['better']} and {contrast['base']}", list(_pairs(pairs)), of=listed["total"]
     )
@@ -129,33 +127,34 @@ def _add_contrast(gathered: Gathered, contrast: JsonObject) -> None:
 def _add_evidence(gathered: Gathered) -> None:
     listed = gathered.add("pairs")
     if listed is not None:
-        pairs = [row["rollouts"] for row in listed["rows"][:_PAIRS]]
+        pairs = [row["rollouts"] for row in listed["rows"]]
         gathered.add_all("pairs that revisions were written from", list(_pairs(pairs)), of=listed["total"])
 
 
 def _add_trees(gathered: Gathered) -> None:
-    """The revision trees, and of their candidates those that were retained."""
+    """The revision trees, and of their candidates first those that were retained."""
     listed = gathered.add("tasks")
-    tasks = listed["rows"][:_TREES] if listed else []
+    tasks = listed["rows"] if listed else []
     wanted = [("tree", {"task": row["task_key"]}) for row in tasks]
     gathered.add_all("revision trees", wanted, of=listed["total"] if listed else 0)
-    candidates, retained = [], []
+    retained: list[tuple[str, Mapping[str, str]]] = []
+    others: list[tuple[str, Mapping[str, str]]] = []
     for _, query in wanted:
         tree = gathered.add("tree", **query) or {"states": (), "candidates": ()}
         parents = {state["parent"] for state in tree["states"]}
-        candidates += tree["candidates"]
-        retained += [each for each in tree["candidates"] if each["id"] in parents]
-    places = [("candidate", _place(each)) for each in retained]
-    gathered.add_all("candidates, of which the retained are here", places, of=len(candidates))
+        for each in tree["candidates"]:
+            (retained if each["id"] in parents else others).append(("candidate", _place(each)))
+    places = [*retained, *others]
+    gathered.add_all("candidates", places[:_CANDIDATES], of=len(places))
 
 
 def _add_rollouts(gathered: Gathered) -> None:
-    """The newest rollouts as a list, and one by one those of the pairs that are here."""
+    """The newest rollouts as a list, and one by one those of the pairs that are here and those listed."""
     listed = gathered.add("rollouts")
     sides = [
         each[side] for each in list(gathered.answers.values()) for side in ("left", "right") if side in each
     ]
-    keys = dict.fromkeys([side["key"] for side in sides])
+    keys = dict.fromkeys(each["key"] for each in (*sides, *(listed["rows"] if listed else ())))
     total = listed["total"] if listed else 0
     gathered.add_all("rollouts one by one", [("rollout", {"key": key}) for key in keys], of=total)
     if listed and total > len(listed["rows"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from wer.reports.reporting import findings, split_title
 from wer.reports.results import AVERAGE, Contrast, Results, results, title_of
 from wer.reports.sources import source_lines
 from wer.reports.statistics import Estimate, mean_of_runs
-from wer.viewing.reading import Query, Reading, finite, line
+from wer.viewing.reading import NotThere, Query, Reading, finite, line
 from wer.viewing.rollouts import newest
 
 _POINTS = 300
@@ -46,23 +47,36 @@ def overview(run: Reading, _: Query) -> JsonObject:
 
 def pulse(folder: Path) -> JsonObject:
     """Whether there is anything new, for a page that waits: changes with every finished thing."""
-    files = [folder / name for name in ("wer.sqlite", "wer.sqlite-wal", "run.toml")]
-    stats = [file.stat() for file in files if file.exists()]
+    stats = [stat for name in ("wer.sqlite", "wer.sqlite-wal", "run.toml") if (stat := _stat(folder / name))]
     return {
         "version": "-".join(f"{stat.st_mtime_ns:x}.{stat.st_size:x}" for stat in stats),
         "at_work": folders.holder(folder) is not None,
     }
 
 
+def _stat(file: Path) -> os.stat_result | None:
+    """When a file was last written; None when there is nothing in it, as in the log of those who only look on."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found if found.st_size else None
+
+
 def curve(run: Reading, query: Query) -> JsonObject:
-    """The figures of one measure over the update steps, oldest first."""
+    """The figures of one measure over the update steps, oldest first.
+
+    Raises:
+        NotThere: The newest step has no such measure.
+    """
     name = query.get("name", "")
-    rows = run.ask(
-        "select stage, step, json_extract(json, :path) as value from metrics order by rowid",
-        path=f'$."{name}"' if name in _names(run) else '$."reward"',
-    )
-    began = list(dict.fromkeys(row.stage for row in rows))
-    points = sorted((began.index(row.stage), row.step, row.stage, finite(row.value)) for row in rows)
+    if name not in _names(run):
+        raise NotThere(
+            f"this run's update steps have no measure {line(name, 40)!r}. Go back to its overview."
+        )
+    steps = run.store.metrics()
+    began = list(dict.fromkeys(stage for stage, _, _ in steps))
+    points = [(began.index(stage), step, stage, finite(figures.get(name))) for stage, step, figures in steps]
     size = max(1, -(-len(points) // _POINTS))
     return {
         "name": name,
@@ -82,7 +96,8 @@ def _head(run: Reading, *, measured: bool) -> JsonObject:
     """What the run is and where it stands, in the words of ``wer status``."""
     about, config = run.about(), run.config
     at_work = folders.holder(run.folder)
-    state = "at work" if at_work is not None else "ended" if measured else "ended early"
+    ended = measured or _made_what_it_should(run, about.get("command"))
+    state = "at work" if at_work is not None else "ended" if ended else "ended early"
     settings: Mapping[str, Json] = {
         "command": about.get("command"),
         "environment": ", ".join(config.env),
@@ -109,6 +124,13 @@ def _head(run: Reading, *, measured: bool) -> JsonObject:
         "scored": scored,
         "caps": {"rollouts": caps.max_rollouts, "tokens": caps.max_tokens, "usd": caps.max_cost},
     }
+
+
+def _made_what_it_should(run: Reading, command: object) -> bool:
+    """Whether there is what a command ends with that measures nothing; a merge lies outside its run."""
+    if command == "refine":
+        return any(key.startswith("refined ") for key in run.store.documents("published"))
+    return command == "merge"
 
 
 def _table(found: Results) -> JsonObject:

@@ -12,6 +12,8 @@ from wer.viewing.reading import PAGE, NotThere, Query, Reading, clip, finite, li
 from wer.viewing.rollouts import events_of, head, read, task_head, text_limit, verdicts
 
 _ROWS = 160
+_SEEN = 12
+"""Rollouts of a state's evidence that are looked at for a pair."""
 
 
 def pair_list(run: Reading, query: Query) -> JsonObject:
@@ -64,7 +66,7 @@ def _evidence(run: Reading, query: Query) -> JsonObject:
         offset=offset,
     )
     evidence = {row.id: json.loads(row.evidence) for row in states}
-    known = verdicts(run, [key for keys in evidence.values() for key in keys[:2]])
+    known = verdicts(run, [key for keys in evidence.values() for key in keys[:_SEEN]])
     written = _written(run, list(evidence))
     rows = [
         {
@@ -72,7 +74,7 @@ def _evidence(run: Reading, query: Query) -> JsonObject:
             "round": row.round,
             "phase": row.phase,
             "state": row.id,
-            "rollouts": _ordered([known[key] for key in evidence[row.id][:2] if key in known]),
+            "rollouts": _matched([known[key] for key in evidence[row.id][:_SEEN] if key in known]),
             **written.get(row.id, {"written": 0, "best": None, "stage": None}),
         }
         for row in states
@@ -81,9 +83,10 @@ def _evidence(run: Reading, query: Query) -> JsonObject:
     return page([row for row in rows if len(row["rollouts"]) == 2], total=total, offset=offset)
 
 
-def _ordered(rollouts: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    """The success first."""
-    return sorted(rollouts, key=lambda each: not each["passed"])
+def _matched(rollouts: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """A success and a failure, in this order; where there are not both, the first two."""
+    passed, failed = ([each for each in rollouts if each["passed"] is way] for way in (True, False))
+    return [passed[0], failed[0]] if passed and failed else rollouts[:2]
 
 
 def _written(run: Reading, states: Sequence[str]) -> dict[str, JsonObject]:
@@ -126,5 +129,5 @@ def _between(run: Reading, query: Query) -> JsonObject:
         for row in rows
     ]
     mended, broken = counts.get(0, 0), counts.get(1, 0)
-    total = {0: mended, 1: broken}.get(wanted, mended + broken) if wanted is not None else mended + broken
+    total = mended + broken if wanted is None else (mended, broken)[wanted]
     return {**page(listed, total=total, offset=offset), "mended": mended, "broken": broken}

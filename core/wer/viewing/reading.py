@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -77,7 +78,8 @@ def reading(folder: Path) -> Iterator[Reading]:
         yield Reading(folder=folder, config=config, store=store)
     except DatabaseError as error:
         raise StoreError(
-            f"cannot read the store of run {folder.name!r}: {error.orig}. It may be damaged."
+            f"cannot read the store of run {folder.name!r}: {error.orig}. Try again if the run is at work; otherwise "
+            "it is damaged."
         ) from error
     finally:
         store.close()
@@ -107,7 +109,7 @@ def line(text: str, limit: int = 160) -> str:
 
 def finite(value: object) -> float | None:
     """A figure as JSON has it: infinities and what is no number are unknown."""
-    if isinstance(value, int | float) and abs(value) < float("inf"):
+    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
         return float(f"{value:.6g}")
     return None
 

@@ -119,8 +119,8 @@ def bound(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         taken.close()
         raise WerError(
-            f"cannot listen on port {port} of 127.0.0.1: {error}. Choose another with --port, or leave it out for any "
-            "that is free."
+            f"cannot listen on port {port} of 127.0.0.1 ({error}). Choose another with --port, or leave it out for "
+            "any that is free."
         ) from error
     return taken
 
@@ -145,7 +145,7 @@ def serve(viewer: Viewer, listening: socket.socket, *, began: Callable[[], None]
 
     settings = uvicorn.Config(
         viewer.app(),
-        log_level="warning",
+        log_level="error",  # what strangers send is no concern of the user's
         access_log=False,  # addresses have the token in them
         ws="none",
         lifespan="off",

@@ -78,15 +78,19 @@ def task_tree(run: Reading, query: Query) -> JsonObject:
     )
     candidates = _candidates(run, [state.id for state in states])
     known = verdicts(run, [key for state in states for key in json.loads(state.evidence)[:4]])
+    there = run.one(
+        "select count(distinct s.id) as states, count(c.state_id) as candidates from states s "
+        "left join candidates c on c.state_id = s.id where s.task_key = :task",
+        task=key,
+    )
     return {
         "task": task_head(task),
         "states": [_state(state, known) for state in states],
-        "candidates": candidates[:_CANDIDATES],
+        "candidates": candidates,
         "published": [each for each in published(run) if each["domain"] == f"{task.env}/{task.domain}"],
         "left_out": {
-            "states": run.one("select count(*) from states where task_key = :task", task=key)[0]
-            - len(states),
-            "candidates": max(0, len(candidates) - _CANDIDATES),
+            "states": there.states - len(states),
+            "candidates": there.candidates - len(candidates),
         },
     }
 
@@ -112,7 +116,7 @@ def _candidates(run: Reading, states: Sequence[str]) -> list[JsonObject]:
         "where json_extract(r.json, '$.verdict.passed')) as passed "
         "from candidates c where c.state_id in :states order by c.rowid limit :candidates",
         states=list(states),
-        candidates=_CANDIDATES + 1,
+        candidates=_CANDIDATES,
     )
     return [
         {

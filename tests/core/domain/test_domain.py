@@ -214,10 +214,16 @@ def test_its_identity_follows_a_neighbour_that_its_check_imports(write, tmp_path
     assert plugins.load().environments.make(reference, {}).identity["check"] != before["check"]
 
 
+async def _later(task, end):
+    return True
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"state": object()}, "is made of a class, got <object.*make no instance"),
+        ({"check": "check.py"}, r"is a plain function check\(task, end\), got 'check.py'"),
+        ({"check": _later}, "A coroutine can't judge"),
         ({"tasks": [{}]}, r"the tasks of a Domain are a file, got \[\{\}\]"),
         ({"requirements": "anyascii==0.3.3"}, r"takes lists .*Write \['anyascii==0.3.3'\]"),
         ({"requirements": ["anyascii>=0.3"]}, r"'anyascii>=0.3' of a Domain is no exact pin\. Write name=="),

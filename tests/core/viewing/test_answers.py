@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from contextlib import closing
 
@@ -55,7 +56,7 @@ def addresses(folder):
 
 
 def digest(folder):
-    return hashlib.sha256((folder / "wer.sqlite").read_bytes()).hexdigest()
+    return {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in folder.iterdir()}
 
 
 @pytest.mark.slow
@@ -102,6 +103,17 @@ def test_looking_changes_nothing(folder):
         answer(folder, name, query)
 
     assert digest(folder) == before
+
+
+def test_a_store_on_a_read_only_disk_is_read_without_a_log_beside_it(folder, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    with closing(Store(folder / "wer.sqlite", read_only=True)) as store:
+        found = store.count_rollouts()
+        there = [each.name for each in folder.glob("wer.sqlite*")]
+
+    assert found > 0
+    assert there == ["wer.sqlite"]
 
 
 def test_a_store_that_is_only_looked_at_refuses_to_be_written(folder):
@@ -213,6 +225,7 @@ def test_pairs_of_two_conditions_are_the_trials_that_end_differently(folder):
         ("pair", {"a": "good-rollout", "b": "none-rollout"}, "different tasks"),
         ("skill", {"condition": "best", "domain": "shop"}, "published no skill 'best'"),
         ("event", {"key": "bad-rollout", "at": "99"}, "none numbered 99"),
+        ("curve", {"name": "elegance"}, "no measure 'elegance'"),
         ("__class__", {}, "never asked for"),
     ],
 )
@@ -227,6 +240,61 @@ def test_a_run_that_has_only_begun_says_that_there_is_no_store(tmp_path):
 
     with pytest.raises(StoreError, match="no store"):
         answer(folder, "overview", {})
+
+
+def test_a_store_without_tables_is_of_a_run_that_is_about_to_begin(tmp_path):
+    folder = recorded(tmp_path)
+    (folder / "wer.sqlite").write_bytes(b"")
+
+    with pytest.raises(StoreError, match=r"nothing is stored in .* yet"):
+        answer(folder, "overview", {})
+
+
+def test_a_figure_that_is_no_number_is_a_gap_in_its_curve(tmp_path):
+    folder = recorded(tmp_path)
+    with closing(Store(folder / "wer.sqlite")) as store:
+        store.put_metrics("train/0", 3, {"reward": float("nan"), 'loss "of" it': float("inf")})
+
+    curves = [answer(folder, "curve", {"name": name}) for name in ("reward", 'loss "of" it')]
+
+    assert [point["value"] for point in curves[0]["points"]] == [0.0, 0.25, 0.5, None]
+    assert curves[1]["points"][-1]["value"] is None
+
+
+def test_of_a_state_with_ten_thousand_candidates_a_part_is_drawn_and_the_rest_is_counted(tmp_path):
+    folder = recorded(tmp_path)
+    with closing(sqlite3.connect(folder / "wer.sqlite")) as db, db:
+        db.execute(
+            "with recursive n(i) as (select 2 union all select i + 1 from n where i < 9999) insert into candidates "
+            'select stage, state_id, n.i, id || n.i, json, rollouts, reward from candidates, n where "index" = 1'
+        )
+
+    tree = answer(folder, "tree", {"task": answer(folder, "tasks", {})["rows"][0]["task_key"]})
+
+    assert len(tree["candidates"]) + tree["left_out"]["candidates"] == 10_001
+    assert len(encoded(tree)) < ENOUGH_BYTES
+
+
+def test_a_pair_of_several_rollouts_is_a_success_and_a_failure_where_there_are_both(tmp_path):
+    folder = recorded(tmp_path)
+    with closing(sqlite3.connect(folder / "wer.sqlite")) as db, db:
+        evidence = json.dumps(["bad-rollout", "train-0-0-False", "good-rollout"])
+        db.execute("update states set evidence = ? where parent is null", (evidence,))
+
+    pair = answer(folder, "pairs", {})["rows"][0]["rollouts"]
+
+    assert [each["key"] for each in pair] == ["good-rollout", "bad-rollout"]
+
+
+def test_a_refinement_that_measured_nothing_has_ended_when_its_skills_are_there(tmp_path):
+    folder = recorded(tmp_path)
+    (folder / "about.toml").write_text('command = "refine"')
+    with closing(sqlite3.connect(folder / "wer.sqlite")) as db, db:
+        db.execute("delete from results")
+        before = answer(folder, "overview", {})["state"]
+        db.execute("delete from documents where key like 'refined %'")
+
+    assert (before, answer(folder, "overview", {})["state"]) == ("ended", "ended early")
 
 
 def test_a_damaged_store_is_named(tmp_path):

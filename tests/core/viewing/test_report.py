@@ -67,6 +67,12 @@ async def test_what_is_left_out_of_a_large_run_is_said(tmp_path):
     assert "wer view" in missing
 
 
+def test_nothing_is_left_out_of_a_small_run(tmp_path):
+    folder, out = recorded(tmp_path), tmp_path / "report.html"
+
+    assert write_file(folder, out) == str(out)
+
+
 def test_data_in_the_file_cannot_end_its_script(tmp_path):
     folder, out = recorded(tmp_path, HOSTILE), tmp_path / "report.html"
 

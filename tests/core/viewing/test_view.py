@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import closing, contextmanager
+import threading
+import webbrowser
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 from support.browsing import browsing
@@ -131,16 +133,63 @@ async def test_nothing_runs_that_skills_tasks_and_trajectories_have_in_them(addr
 async def test_the_page_follows_a_run_that_is_at_work(address, runs):
     folder = runs[1]
 
-    with folders.locked(folder):
+    with ExitStack() as ending:
+        ending.enter_context(folders.locked(folder))
         async with browsing() as browsed:
             await browsed.page.goto(address)
             first = await browsed.settled()
             with closing(Store(folder / "wer.sqlite")) as store:
                 store.add_spend("merger", Usage(calls=1, prompt_tokens=10))
             await browsed.page.wait_for_selector("text=merger")
+            ending.close()
+            await browsed.page.wait_for_selector("text=Ended, with results.")
 
     assert f"At work (process {os.getpid()})" in first
     assert "merger" not in first
+
+
+@pytest.mark.slow
+async def test_a_page_whose_server_was_ended_says_so_and_an_address_that_is_none_harms_nothing(tmp_path):
+    folder = recorded(tmp_path)
+
+    with folders.locked(folder):
+        async with browsing() as browsed:
+            with viewed(str(folder)) as address:
+                await browsed.page.goto(address)
+                await browsed.settled()
+                await browsed.page.evaluate("location.hash = '#/%E0%A4%A/constructor'")
+                told = await browsed.settled()
+                wrong = [each for each in browsed.wrong if "404" not in each]
+                await browsed.page.evaluate("location.hash = ''")
+                await browsed.page.wait_for_selector("text=At work")
+            await browsed.page.wait_for_selector(".state:text('no answer')")
+
+    assert "there is no run '%E0%A4%A' here" in told
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("chosen", "opens"), [("", False), ("links", True)])
+def test_a_browser_of_the_terminal_is_opened_only_by_who_chose_it(tmp_path, monkeypatch, chosen, opens):
+    folder, seen = recorded(tmp_path), tmp_path / "seen"
+    browser = webbrowser.GenericBrowser(["touch", str(seen)])
+    monkeypatch.setattr(webbrowser, "get", lambda: browser)
+    monkeypatch.delenv("BROWSER", raising=False)
+    if chosen:
+        monkeypatch.setenv("BROWSER", chosen)
+
+    def begin(viewer, listening, *, began):
+        listening.close()
+        before = set(threading.enumerate())
+        began()
+        for each in set(threading.enumerate()) - before:
+            each.join()
+
+    monkeypatch.setattr("wer.viewing.serving.serve", begin)
+
+    with pytest.raises(SystemExit):
+        main(["view", str(folder)])
+
+    assert seen.exists() is opens
 
 
 @pytest.mark.parametrize("command", ["view", "report"])

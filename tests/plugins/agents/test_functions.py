@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -213,6 +216,81 @@ async def test_an_agent_that_exits_is_a_failure_too():
 
     with pytest.raises(InfrastructureError, match="raised SystemExit: 3"):
         await settle(leaver)
+
+
+class _Unusual(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("coroutine", [False, True])
+@pytest.mark.parametrize("raised", [asyncio.CancelledError, GeneratorExit, StopIteration, _Unusual])
+async def test_whatever_an_agent_raises_is_its_own_failure(raised, coroutine):
+    def plain(task, skill, seed):
+        raise raised
+
+    async def agent(task, skill, seed):
+        raise raised
+
+    with pytest.raises(InfrastructureError, match=r"agent|plain.* on desk/a raised"):
+        await settle(agent if coroutine else plain)
+
+
+async def test_an_interrupt_that_an_agent_raises_in_its_thread_ends_no_program():
+    def agent(task, skill, seed):
+        raise KeyboardInterrupt
+
+    with pytest.raises(InfrastructureError, match="raised KeyboardInterrupt"):
+        await settle(agent)
+
+
+async def test_an_agent_that_cancels_its_own_task_is_a_failure_of_its_own():
+    async def agent(task, skill, seed):
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+
+    with pytest.raises(InfrastructureError, match="raised CancelledError"):
+        await settle(agent)
+
+
+def test_an_agent_that_catches_every_cancellation_is_given_up_and_its_loop_can_be_closed(monkeypatch):
+    monkeypatch.setattr("wer_agents.calling._GRACE_S", 0.01)
+
+    async def agent(task, skill, seed):
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+
+    async def limited():
+        async with asyncio.timeout(0.01):
+            await settle(agent)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(limited())
+
+
+@pytest.mark.parametrize("coroutine", [False, True])
+async def test_an_agent_that_changes_the_working_directory_leaves_the_runs_folder_where_it_is(
+    tmp_path, coroutine
+):
+    def plain(task, skill, seed):
+        os.chdir(tmp_path)
+        return Outcome("done")
+
+    async def agent(task, skill, seed):
+        return plain(task, skill, seed)
+
+    before = Path.cwd()
+    await settle(agent if coroutine else plain)
+
+    assert Path.cwd() == before
+
+
+async def test_an_outcome_that_no_store_should_hold_is_refused():
+    def agent(task, skill, seed):
+        return Outcome("x" * (17 << 20))
+
+    with pytest.raises(AgentError, match="larger than 16 MiB"):
+        await settle(agent)
 
 
 @pytest.mark.parametrize("plain", [True, False])

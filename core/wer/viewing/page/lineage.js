@@ -178,7 +178,7 @@ function leaf(node, x, open) {
   return svg(
     "g",
     {},
-    node.heading ? svg("text", { x: x - 8, y: node.y - 14, class: "stage" }, node.heading) : null,
+    node.heading ? svg("text", { x: x - 8, y: node.y - 14, class: "stage" }, svg("title", {}, node.heading), within(node.heading)) : null,
     svg(
       "a",
       { href: "#", class: `node${node.retained ? " retained" : ""}${candidate.readable ? "" : " unreadable"}`, "data-place": placeOf(candidate), "aria-label": words, click: act },
@@ -189,6 +189,11 @@ function leaf(node, x, open) {
       svg("text", { x: x + 15, y: node.y + 4 }, reward ? figure(reward.total) : "…", reward ? svg("tspan", { class: "soft", dx: 7 }, candidate.readable ? `${candidate.passed}/${candidate.rollouts}` : "unreadable") : null),
     ),
   );
+}
+
+// A stage's name as far as there is room above a node: its beginning tells the method, its end the round.
+function within(stage) {
+  return stage.length > 27 ? `${stage.slice(0, 12)}…${stage.slice(-14)}` : stage;
 }
 
 export async function candidatePanel(run, place) {

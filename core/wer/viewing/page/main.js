@@ -21,11 +21,22 @@ const top_ = document.getElementById("top");
 let first = "";
 let pulse = null;
 let drawing = 0;
+let failed = false; // what is shown is why nothing is shown
+let lost = false; // the server did not answer when last asked
 
 function here() {
   const [path, words] = location.hash.replace(/^#\/?/, "").split("?");
-  const [run, page] = path.split("/").map(decodeURIComponent);
-  return { run: run || first, page: page || "overview", query: Object.fromEntries(new URLSearchParams(words || "")) };
+  const [run, page] = path.split("/").map(decoded);
+  const known = page === "runs" || Object.hasOwn(PAGES, page);
+  return { run: run || first, page: known ? page : "overview", query: Object.fromEntries(new URLSearchParams(words || "")) };
+}
+
+function decoded(word) {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return word;
+  }
 }
 
 async function show({ moved = true } = {}) {
@@ -35,12 +46,16 @@ async function show({ moved = true } = {}) {
   if (moved) main.setAttribute("aria-busy", "true");
   let content;
   try {
-    content = page === "runs" ? await runList(query) : await (PAGES[page] || overview)(run, query);
+    content = page === "runs" ? await runList(query) : await PAGES[page](run, query);
+    failed = false;
   } catch (error) {
+    failed = true;
     content = el("div", { class: "problem" }, el("p", {}, error.message), el("p", {}, link(to(run, "overview"), {}, "Overview")));
   }
   if (mine !== drawing) return;
+  const keep = moved ? () => {} : unfolded();
   main.replaceChildren(content);
+  keep();
   main.removeAttribute("aria-busy");
   document.title = `${TABS[WITHIN[page] || page] || "Runs"} · ${run} · WER`;
   if (moved) {
@@ -50,11 +65,26 @@ async function show({ moved = true } = {}) {
   }
 }
 
+// What a reader has opened and where the keyboard is, to have it again when the same page is drawn anew.
+function unfolded() {
+  const open = [...main.querySelectorAll("details")].map((each) => each.open);
+  const at = main.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  return () => {
+    main.querySelectorAll("details").forEach((each, place) => { each.open = open[place] || false; });
+    if (at) [...main.querySelectorAll("a")].find((each) => each.getAttribute("href") === at)?.focus({ preventScroll: true });
+  };
+}
+
+function standing() {
+  if (lost) return "no answer";
+  return pulse === null ? "" : pulse.at_work ? "at work" : "ended";
+}
+
 function bar(run, page) {
   const tab = ([name, title]) => link(to(run, name), { "aria-current": (WITHIN[page] || page) === name ? "page" : null }, title);
   const state = inFile
     ? el("span", { class: "state" }, "report")
-    : el("span", { class: pulse?.at_work ? "state live" : "state" }, pulse === null ? "" : pulse.at_work ? "at work" : "ended");
+    : el("span", { class: pulse?.at_work && !lost ? "state live" : "state" }, standing());
   top_.replaceChildren(
     el(
       "div",
@@ -89,14 +119,17 @@ async function follow() {
     try {
       const now = await ask(run, "pulse");
       const known = pulse && pulse.run === run;
-      const changed = known && now.version !== pulse.version;
-      const turned = !known || now.at_work !== pulse.at_work;
+      const turned = !known || now.at_work !== pulse.at_work || lost;
+      const news = lost || (known && (turned || now.version !== pulse.version));
       pulse = { ...now, run };
+      lost = false;
       if (turned) bar(run, page);
-      if (changed && LIVE.includes(page) && !query.offset && !main.contains(document.activeElement?.closest("select"))) await show({ moved: false });
+      const live = LIVE.includes(page) && !query.offset && !main.contains(document.activeElement?.closest("select"));
+      if (news && (live || failed)) await show({ moved: false });
       wait = now.at_work ? SOON_MS : LATER_MS;
     } catch {
-      wait = LATER_MS;
+      lost = true;
+      bar(run, page);
     }
   }
   setTimeout(follow, wait);

@@ -50,7 +50,8 @@ function head(found) {
 
 function stage(found) {
   if (found.at_work) return `At work (process ${found.process})${found.stage ? `: ${found.stage}` : ""}.`;
-  return found.state === "ended" ? "Ended, with results." : "Ended early; what is finished is stored, and wer run --resume goes on.";
+  if (found.state !== "ended") return `Ended early; what is finished is stored, and wer ${found.settings.command || "run"} --resume goes on.`;
+  return found.table.rows.length ? "Ended, with results." : "Ended.";
 }
 
 function short(value) {
@@ -198,7 +199,7 @@ function cost(found) {
       { title: "completion", class: "number" },
       { title: "USD", class: "number" },
     ],
-    found.spend.map((each) => [el("span", { class: "nowrap" }, each.role), bar(each.tokens / most), each.calls, each.prompt, each.cached, each.completion, each.usd]),
+    found.spend.map((each) => [each.role, bar(each.tokens / most), each.calls, each.prompt, each.cached, each.completion, each.usd]),
   );
   const longest = Math.max(1, ...found.times.map((each) => each.s || 0));
   const times = table(

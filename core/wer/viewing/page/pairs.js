@@ -11,12 +11,13 @@ export async function pairs(run, query) {
   ]);
   const kinds = [
     { title: "what revisions were written from", address: to(run, "pairs"), on: !query.base },
-    ...contrasts.map(({ better, base }) => ({ title: `${better} against ${base}`, address: to(run, "pairs", { base, better }), on: query.base === base && query.better === better })),
+    ...contrasts.map(({ better, base, titles }) => ({ title: titles.join(" against "), address: to(run, "pairs", { base, better }), on: query.base === base && query.better === better })),
   ];
-  const listed = query.base ? between(run, query, found) : written(run, found);
+  const titles = contrasts.find(({ better, base }) => query.base === base && query.better === better)?.titles || [query.better, query.base];
+  const listed = query.base ? between(run, query, found, titles) : written(run, found);
   return section(
     "Matched pairs",
-    query.base ? "the same task and seed, ended differently" : "a success and a failure of one skill on one task",
+    query.base ? "the same task and seed, ended differently" : "two rollouts of one task that a revision was written from: a success and a failure, where there were both",
     chips("kinds of pairs", kinds),
     listed,
     pager(found, (offset) => to(run, "pairs", { ...query, offset })),
@@ -24,38 +25,38 @@ export async function pairs(run, query) {
 }
 
 function written(run, found) {
-  if (!found.rows.length) return empty("No state of this run had both a success and a failure (yet).");
-  const headings = [{ title: "task" }, { title: "written from it" }, { title: "best reward", class: "number" }, { title: "what the failure was", class: "wide" }, { title: "" }];
+  if (!found.rows.length) return empty("No revision of this run was written from two rollouts (yet).");
+  const headings = [{ title: "task" }, { title: "written from it" }, { title: "best reward", class: "number" }, { title: "what the failure was", class: "wide said" }, { title: "", class: "wide" }];
   return table(headings, found.rows.map((row) => [
-    el("span", { class: "mono" }, row.task),
+    link(pairOf(run, row.rollouts), { class: "mono" }, row.task),
     row.written ? [link(to(run, "lineage", { task: row.rollouts[0].task_key, stage: row.stage, state: row.state, index: 0 }), {}, plural(row.written, "candidate")), el("span", { class: "muted mono" }, ` ${row.stage}`)] : el("span", { class: "muted" }, "nothing yet"),
     figure(row.best),
-    el("span", { class: "muted" }, row.rollouts[1].said),
-    sideBySide(run, row.rollouts),
+    el("span", { class: "muted" }, row.rollouts[1].passed ? "" : row.rollouts[1].said),
+    link(pairOf(run, row.rollouts), { class: "button nowrap" }, "side by side"),
   ]));
 }
 
-function between(run, query, found) {
+function between(run, query, found, [titleOfBetter, titleOfBase]) {
   const { base, better } = query;
   const choice = (title, outcome) => ({ title, address: to(run, "pairs", { base, better, outcome }), on: (query.outcome || "") === outcome });
-  const headings = [{ title: "task" }, { title: "trial", class: "number" }, { title: base }, { title: better }, { title: "what the failure was", class: "wide" }, { title: "" }];
+  const headings = [{ title: "task" }, { title: "trial", class: "number" }, { title: titleOfBase }, { title: titleOfBetter }, { title: "what the failure was", class: "wide said" }, { title: "", class: "wide" }];
   return [
     inFile ? el("p", { class: "muted" }, `${count(found.mended)} mended, ${count(found.broken)} broken`) : chips("outcomes", [choice(`all ${count(found.mended + found.broken)}`, ""), choice(`mended ${count(found.mended)}`, "mended"), choice(`broken ${count(found.broken)}`, "broken")]),
     found.rows.length
       ? table(headings, found.rows.map((row) => [
-          el("span", { class: "mono" }, row.task),
+          link(pairOf(run, row.rollouts), { class: "mono" }, row.task),
           count(row.trial + 1),
           verdict(row.rollouts[0].passed),
           verdict(row.rollouts[1].passed),
           el("span", { class: "muted" }, row.rollouts.find((each) => !each.passed)?.said || ""),
-          sideBySide(run, row.rollouts),
+          link(pairOf(run, row.rollouts), { class: "button nowrap" }, "side by side"),
         ]))
       : empty("No trial ended differently."),
   ];
 }
 
-function sideBySide(run, [a, b]) {
-  return link(to(run, "pair", { a: a.key, b: b.key }), { class: "button nowrap" }, "side by side");
+function pairOf(run, [a, b]) {
+  return to(run, "pair", { a: a.key, b: b.key });
 }
 
 export async function pair(run, query) {

@@ -75,7 +75,7 @@ export function rolloutTable(run, rows) {
     { title: "steps", class: "number" },
     { title: "score", class: "number" },
     { title: "ended", class: "wide" },
-    { title: "what the verifier found", class: "wide" },
+    { title: "what the verifier found", class: "wide said" },
   ];
   const row = (each) => [
     verdict(each.passed),
