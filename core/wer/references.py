@@ -46,9 +46,13 @@ def reference_to(thing: Any, name: str = "") -> str:
     """
     path = getattr(thing, "__qualname__", None) or name
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
-    there = path and functools.reduce(lambda at, part: getattr(at, part, None), path.split("."), module) is thing
+    there = (
+        path and functools.reduce(lambda at, part: getattr(at, part, None), path.split("."), module) is thing
+    )
     found = reference_in(module, path) if module is not None and there else live(path or type(thing).__name__)
-    while not there and _kept.get(found, thing) is not thing:  # a name of its own, as two closures have one name
+    while (
+        not there and _kept.get(found, thing) is not thing
+    ):  # a name of its own, as two closures have one name
         found += "_"
     _kept[found] = thing
     return found

@@ -487,13 +487,22 @@ class Store:
         with self._engine.begin() as db:
             for condition, task, seed, skill, executor, loaded, passed, *acts in db.execute(query):
                 pair = f"{task} {seed} {executor or ''}"
-                yield condition, pair, skill, None if loaded is None else bool(loaded), bool(passed), str(acts)
+                yield (
+                    condition,
+                    pair,
+                    skill,
+                    None if loaded is None else bool(loaded),
+                    bool(passed),
+                    str(acts),
+                )
 
     def executors(self) -> tuple[str, ...]:
         """Those that the evaluation was run with, where there are several, in the order of the run; else empty."""
         name = sa.func.json_extract(_rollouts.c.json, "$.executor")
         joined = _results.join(_rollouts, _results.c.rollout == _rollouts.c.key)
-        query = sa.select(name).select_from(joined).where(name.is_not(None)).order_by(sa.text("results.rowid"))
+        query = (
+            sa.select(name).select_from(joined).where(name.is_not(None)).order_by(sa.text("results.rowid"))
+        )
         with self._engine.begin() as db:
             return tuple(dict.fromkeys(db.scalars(query)))
 

@@ -36,7 +36,9 @@ def foresee(
     """
     check_names(config, plugins)
     performed = plan or protocol(config)
-    if (performed.scans or performed.revised or performed.merged or performed.given) and not writer_of(config):
+    if (performed.scans or performed.revised or performed.merged or performed.given) and not writer_of(
+        config
+    ):
         raise ConfigError(NO_WRITER)
     envs = environments(config, plugins)
     chosen = domains(config, envs, test_limit=config.evaluation.test_limit)
@@ -50,7 +52,9 @@ def _demand_tasks(chosen: Sequence[Domain], plan: Plan) -> None:
     """Nothing can be learnt from no tasks, and nothing measured on none."""
     named = ", ".join(domain.name for domain in chosen)
     if (plan.scans or plan.given) and not any(domain.train for domain in chosen):
-        raise ConfigError(f"{named} has no training tasks to learn from: choose other domains with --domains.")
+        raise ConfigError(
+            f"{named} has no training tasks to learn from: choose other domains with --domains."
+        )
     if plan.conditions and not any(domain.tasks(plan.split) for domain in chosen):
         raise ConfigError(
             f"{named} has no {plan.split} tasks to measure on: choose other domains with --domains."

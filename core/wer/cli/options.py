@@ -42,8 +42,8 @@ class Settings:
         str | None,
         Parameter(
             help="The frozen agent. Its model: openai/gpt-4o-mini, openai/NAME@http://127.0.0.1:8000/v1, "
-            "litellm/anthropic/NAME, local/qwen2.5-coder-0.5b, torch/FOLDER. Or an agent of your own: agent.py:FUNCTION, "
-            "'command: python agent.py', http://127.0.0.1:8000/ (docs/own-agents.md)."
+            "litellm/anthropic/NAME, local/qwen2.5-coder-0.5b, torch/FOLDER. Or an agent of your own: "
+            "agent.py:FUNCTION, 'command: python agent.py', http://127.0.0.1:8000/ (docs/own-agents.md)."
         ),
     ] = None
     more_executors: Annotated[
@@ -57,7 +57,8 @@ class Settings:
         str | None, Parameter(help="The executor around that model: toolagent, or an installed plugin.")
     ] = None
     writer: Annotated[
-        str | None, Parameter(help="The model that writes skills, likewise. Default: the executor's, if that is one.")
+        str | None,
+        Parameter(help="The model that writes skills, likewise. Default: the executor's, if that is one."),
     ] = None
     user_model: Annotated[
         str | None,

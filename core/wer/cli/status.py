@@ -48,7 +48,8 @@ def _lines(folder: Path, store: Store) -> Iterator[str]:
     spent = store.spend()
     total = sum(spent.values(), Usage())
     caps = config.budget
-    yield f"{store.count_rollouts()} rollouts{_of(caps.max_rollouts)}, {costs.tokens(total)} tokens{_of(caps.max_tokens)}"
+    rollouts = f"{store.count_rollouts()} rollouts{_of(caps.max_rollouts)}"
+    yield f"{rollouts}, {costs.tokens(total)} tokens{_of(caps.max_tokens)}"
     faults = faults_line(store)
     if faults:
         yield f"faults, each tried again: {faults}"

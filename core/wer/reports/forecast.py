@@ -134,7 +134,9 @@ def forecast(
     executors = len(config.executors)
     stages = [(stage, executors * count) for stage, count in _stages(config, plan, domains)]
     rollouts = sum(count for _, count in stages)
-    stages.append((f"{plan.split} split, the agent that does nothing", len(measured) if plan.conditions else 0))
+    stages.append(
+        (f"{plan.split} split, the agent that does nothing", len(measured) if plan.conditions else 0)
+    )
     asked = (*_acting(config, plan, domains, rollouts), *_writing(config, plan, domains))
     roles = tuple(
         _role(config, role, model, calls, prompt, written, free=plugins.cost(model) == "free")

@@ -48,7 +48,9 @@ async def read_json(response: aiohttp.ClientResponse, where: str, *, key: str = 
         if response.status != 200:
             return text
         said = response.headers.get("Content-Type", "no content type")
-        raise ModelUnavailable(f"{where} sent no JSON ({said}): {text[:200]!r}", kind=_unread(text, said)) from error
+        raise ModelUnavailable(
+            f"{where} sent no JSON ({said}): {text[:200]!r}", kind=_unread(text, said)
+        ) from error
 
 
 def failure(where: str, status: int, words: str, wire: Json, retry_after: str | None) -> WerError:

@@ -43,7 +43,16 @@ class Attacked:
     exposed = (
         *("count", "echo", "chatter", "raise_error", "unsayable", "hang", "die", "leave", "babble", "flood"),
         *("pid", "parent", "environment", "modules", "limits", "clock_zone"),
-        *("hoard", "fork_many", "start_threads", "fill_memory", "fill_tmp", "write_files", "read_files", "open_files"),
+        *(
+            "hoard",
+            "fork_many",
+            "start_threads",
+            "fill_memory",
+            "fill_tmp",
+            "write_files",
+            "read_files",
+            "open_files",
+        ),
         *("sockets", "calls", "signals", "reniced", "late_import"),
     )
 
