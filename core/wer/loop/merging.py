@@ -64,7 +64,7 @@ class Merger:
         base = evolve(NO_SKILL, name=name, description=skills[0].description, scripts=scripts)
         problem = ""
         for attempt in range(_TRIES):
-            merged, problem = read_skill(await self._text(skills, attempt), parent=base)
+            merged, problem = read_skill(await self._text(skills, name, attempt), parent=base)
             if merged is not None:
                 problem = self.refusal(merged)
                 if not problem:
@@ -72,8 +72,9 @@ class Merger:
         self.unreadable(problem)
         return skills[0]
 
-    async def _text(self, skills: Sequence[Skill], attempt: int) -> str:
-        key = content_hash([[skill.id for skill in skills], self.model.identity, self.seed, attempt])
+    async def _text(self, skills: Sequence[Skill], name: str, attempt: int) -> str:
+        """Ask for a merged skill. Domains that merge the same skills side by side have a sample each."""
+        key = content_hash([name, [skill.id for skill in skills], self.model.identity, self.seed, attempt])
         text = self.store.document("merge", key)
         if text is None:
             sampling = Sampling(
