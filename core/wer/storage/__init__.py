@@ -1,0 +1,1 @@
+"""The file under a run's store."""
