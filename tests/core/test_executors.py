@@ -10,6 +10,7 @@ from support.perform import configured, perform
 
 from wer import hookimpl, plugins
 from wer.cli.options import Settings
+from wer.display import Display
 from wer.errors import ConfigError
 from wer.loop.domains import domains, environments
 from wer.records import NO_SKILL
@@ -155,3 +156,25 @@ def test_the_option_lists_further_executors():
     settings = Settings(env=["counting"], executor="scribe/a", more_executors="dull/b,dull/c")
 
     assert settings.resolve().executors == ("scribe/a", "dull/b", "dull/c")
+
+
+def test_progress_expects_the_rollouts_of_every_executor(tmp_path, monkeypatch):
+    counts = []
+    begin, count = Display.stage, Display.rollout
+
+    def stage(self, name, total, **more):
+        counts.append([name, total, 0])
+        begin(self, name, total, **more)
+
+    def rollout(self, *found, **more):
+        counts[-1][2] += 1
+        count(self, *found, **more)
+
+    monkeypatch.setattr(Display, "stage", stage)
+    monkeypatch.setattr(Display, "rollout", rollout)
+
+    perform(tmp_path / "run", config(), extra=(sys.modules[__name__],))
+
+    kinds = [(name, total, done) for name, total, done in counts if done]
+    assert any(name.startswith("phase") for name, _, _ in kinds)
+    assert all(total == done for _, total, done in kinds), kinds

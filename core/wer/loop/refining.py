@@ -57,7 +57,8 @@ async def refine(
         states = [
             chain.last.state(run.config.training, parent=chain.parent, round=round_) for chain in chains
         ]
-        run.display.stage(f"{label}, round {round_ + 1}", len(states) * settings.k * settings.n)
+        total = len(states) * settings.k * settings.n * len(run.config.executors)
+        run.display.stage(f"{label}, round {round_ + 1}", total)
         groups = await _propose(run, optimizer, states, stage)
         evaluate = run.evaluation(stage, n=settings.n, phase=run.config.training.phases - 1)
         pairs = [

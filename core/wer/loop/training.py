@@ -53,7 +53,8 @@ async def _phase(
         stored = (run.shown.experience(found) for _, found in run.store.experiences(stage))
         return PhaseOutcome(experiences=tuple(stored))
     settings = run.config.training
-    run.display.stage(f"phase {phase}: {len(states)} states", len(states) * settings.k * settings.n)
+    total = len(states) * settings.k * settings.n * len(run.config.executors)
+    run.display.stage(f"phase {phase}: {len(states)} states", total)
     folder.mkdir(parents=True, exist_ok=True)
     run.recorder.begin(phase, run.staged("train"))
     outcome = await optimizer.run_phase(states, run.evaluation(stage, n=settings.n, phase=phase), folder)
