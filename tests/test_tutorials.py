@@ -82,7 +82,7 @@ def test_the_agent_engineer_ends_with_a_better_skill_and_a_gate_that_says_so(tmp
         said = follow("agent-engineer.md", tmp_path, mock.url)
 
     assert "18 ok" in said and "15 ok, 3 not applicable" in said
-    assert "a difference below about 41 points" in said
+    assert "a difference below about 47 points" in said
     assert "refined skill is better than seed skill" in said and "The new skill is better" in _gate(tmp_path)
     assert LATE in (tmp_path / "skills" / "shop-returns" / "SKILL.md").read_text("utf-8")
 

@@ -127,13 +127,14 @@ class RefinementConfig:
         holdout: Share of each domain's training tasks, rounded down, that nothing is learnt
             from: the depth, 0 to `rounds`, whose merged skills pass there most is kept. 0, or
             fewer than six such tasks in all: every task is learnt from, and the depth is `rounds`.
+            The default is a third: of 18 training tasks 6.
         holdout_n: Rollouts of each of these tasks at each depth.
     """
 
     rounds: int = field(default=2, validator=_at_least(0))
     k: int = field(default=1, validator=_at_least(1))
     n: int = field(default=2, validator=_at_least(1))
-    holdout: float = field(default=0.25, validator=_at_most_half)
+    holdout: float = field(default=0.34, validator=_at_most_half)
     holdout_n: int = field(default=3, validator=_at_least(1))
 
 

@@ -31,13 +31,14 @@ async def gate(
     for look in range(1, planned.looks + 1):
         so_far = evolve(run.config.evaluation, trials=-(-trials * look // planned.looks))
         part = evolve(run, config=evolve(run.config, evaluation=so_far))
-        await measure(part, {NEW: new, OLD: old}, split=split)
+        await measure(part, {NEW: new, OLD: old}, split=split, look=f", look {look} of {planned.looks}")
         found = outcomes_of(run.store)
         domains = list(found[NEW])
+        seen = so_far.trials * len(run.scheduler.world.executors or ("",))
         decision = decide(
             planned,
-            [_named(found[NEW][domain], names) for domain in domains],
-            [_named(found[OLD][domain], names) for domain in domains],
+            [_named(found[NEW][domain], names, seen) for domain in domains],
+            [_named(found[OLD][domain], names, seen) for domain in domains],
             look=look,
             of_trials=trials,
         )
@@ -46,6 +47,10 @@ async def gate(
     return decision
 
 
-def _named(outcomes: Outcomes, names: Mapping[str, str]) -> Outcomes:
-    """By the tasks' ids, which people know, in the place of the store's keys."""
-    return {names[key]: trials for key, trials in outcomes.items()}
+def _named(outcomes: Outcomes, names: Mapping[str, str], seen: int) -> Outcomes:
+    """By the tasks' ids, which people know, in the place of the store's keys.
+
+    Args:
+        seen: The first trials of each, which are looked at; a gate that is repeated has all of them already.
+    """
+    return {names[key]: trials[:seen] for key, trials in outcomes.items()}

@@ -13,7 +13,7 @@ from wer import folders
 from wer.configuration import RunConfig
 from wer.display import Display
 from wer.errors import BudgetExhausted, ConfigError
-from wer.gate import OLD, gate
+from wer.gate import NEW, OLD, gate
 from wer.loop.auditing import audit
 from wer.loop.depths import best_of, curve, shipped
 from wer.loop.measuring import AGAIN, measure
@@ -164,7 +164,9 @@ def gating(new: Skill, old: Skill, rule: Rule, *, split: Split) -> Job[Gate]:
         names = [domain.name for domain in run.domains]
         run.store.put_document("about", "split", split)
         run.store.put_document("about", "bases", OLD)
-        answer = await gate(run, dict.fromkeys(names, new), dict.fromkeys(names, old), rule, split=split)
+        olds, news = dict.fromkeys(names, old), dict.fromkeys(names, new)
+        publish(run, {OLD: olds, NEW: news})
+        answer = await gate(run, news, olds, rule, split=split)
         conclude(run)
         answer.write(run.folder)
         return answer

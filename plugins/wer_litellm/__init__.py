@@ -13,13 +13,23 @@ from wer.hookspecs import hookimpl
 @hookimpl
 def wer_models() -> Mapping[str, Callable[[ModelSetup], Model]]:
     """Offer ``openai/NAME[@URL]``, ``litellm/PROVIDER/NAME`` and ``anthropic/NAME``."""
-    return {"openai": Provider(_openai, cost="unpriced"), "litellm": _litellm, "anthropic": _anthropic}
+    return {
+        "openai": Provider(_openai, cost="unpriced", check=_check_openai),
+        "litellm": Provider(_litellm, check=_check_litellm),
+        "anthropic": Provider(_anthropic, check=_check_anthropic),
+    }
 
 
 def _openai(setup: ModelSetup) -> Model:
     from wer_litellm.openai import named
 
     return named(setup.name)
+
+
+def _check_openai(name: str) -> None:
+    from wer_litellm.openai import named
+
+    named(name)
 
 
 def _litellm(setup: ModelSetup) -> Model:
@@ -30,3 +40,13 @@ def _litellm(setup: ModelSetup) -> Model:
 
 def _anthropic(setup: ModelSetup) -> Model:
     return _litellm(evolve(setup, name=f"anthropic/{setup.name}"))
+
+
+def _check_litellm(name: str) -> None:
+    from wer_litellm.litellm import LitellmModel
+
+    LitellmModel.named(name).check()
+
+
+def _check_anthropic(name: str) -> None:
+    _check_litellm(f"anthropic/{name}")

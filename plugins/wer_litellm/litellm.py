@@ -59,6 +59,16 @@ class LitellmModel:
         """Name and address; whatever version a provider serves under the name is not known here."""
         return {"provider": "litellm", "name": self.name, "url": self.url}
 
+    def check(self) -> None:
+        """Refuse a model whose one key isn't there; what needs more than a key may have it elsewhere.
+
+        Raises:
+            ModelError: With the name of the key's variable.
+        """
+        missing = [] if self.url else self._litellm.validate_environment(self.name)["missing_keys"]
+        if len(missing) == 1 and missing[0].endswith("_API_KEY"):
+            raise ModelError(f"no API key for litellm/{self.name}. Set {missing[0]} in the environment.")
+
     async def complete(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], sampling: Sampling
     ) -> Reply:

@@ -134,7 +134,38 @@ def test_a_missing_key_is_named_before_anything_is_built(wer, tmp_path):
     status, printed = wer("eval", "SKILL.md", "--env", "bfcl", "--executor", "openai/gpt-4o-mini")
 
     assert status == 2
-    assert "OPENAI_API_KEY" in printed
+    assert "OPENAI_API_KEY" in printed and not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [*RUN, "--writer=openai/keyless"],
+        [*RUN, "--set=seed_writer=openai/keyless"],
+        [*RUN, "--set=merge_writer=openai/keyless"],
+        [*TAU2, "--user-model=openai/keyless"],
+        ["refine", "SKILL.md", *RUN[1:], "--writer=openai/keyless"],
+        ["bench", *RUN[1:], "--methods=none,prompted", "--writer=openai/keyless"],
+    ],
+)
+def test_the_key_of_any_role_is_missed_before_there_is_a_run_folder(wer, tmp_path, words):
+    (tmp_path / "SKILL.md").write_text(SKILL)
+
+    status, printed = wer(*words)
+
+    assert status == 2
+    assert "no API key for openai/keyless. Set OPENAI_API_KEY" in printed
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_evaluation_and_a_forecast_need_no_key_of_the_writer(wer, tmp_path):
+    (tmp_path / "SKILL.md").write_text(SKILL)
+
+    evaluated, _ = wer("eval", "SKILL.md", *RUN[1:], "--writer=openai/keyless", "--set=limits.retries=0")
+    status, _ = wer(*RUN, "--writer=openai/keyless", "--dry-run")
+
+    assert status == 0
+    assert evaluated == 2 and (tmp_path / "runs").exists()  # nobody listens on that port
 
 
 def made(folder, command):

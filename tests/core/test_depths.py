@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shlex
 import signal
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -44,7 +46,7 @@ def climbing(tmp_path):
             executor_options={**BUMP, **overrides.pop("executor_options", {})},
             seed_skill=str(skill),
             training__phases=0,
-            **overrides,
+            **{"refinement__holdout": 0.25, **overrides},
         )
 
     return make
@@ -99,6 +101,21 @@ def test_nothing_is_learnt_from_the_slice(tmp_path, climbing):
 
 def test_the_slice_is_drawn_by_the_seed(climbing):
     assert slice_of(climbing()) == slice_of(climbing()) != slice_of(climbing(seed=1))
+
+
+def test_thirty_tasks_without_a_split_are_split_40_20_40(tmp_path, monkeypatch):
+    lines = [json.dumps({"id": f"t{number}", "query": "Go."}) for number in range(30)]
+    (tmp_path / "tasks.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "own.py").write_text(
+        "import wer\nown = wer.Domain(tasks='tasks.jsonl', check=lambda task, end: True)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    config = configured(env=["own.py:own"])
+
+    (found,) = domains(config, environments(config, plugins.load()))
+
+    held = held_out(config, [found])
+    assert (len(found.train), len(held[found.name]), len(found.test)) == (18, 6, 12)
 
 
 @pytest.mark.parametrize("settings", [{"refinement__holdout": 0}, {"training__train_limit": 8}])
@@ -257,7 +274,9 @@ def test_a_method_of_a_comparison_is_charged_for_its_depths(tmp_path, climbing):
     assert spent(store, "without").rollouts == 2 * 24 * 2
 
 
-def test_refine_prints_the_curve(tmp_path, climbing, monkeypatch, capfd):
+def test_refine_prints_the_curve_and_the_command_that_measures_each_skill(
+    tmp_path, climbing, monkeypatch, capfd
+):
     load = plugins.load
     monkeypatch.setattr(plugins, "load", lambda: load(extra=(counting, stairs)))
     (tmp_path / "wer.toml").write_text(
@@ -273,6 +292,13 @@ def test_refine_prints_the_curve(tmp_path, climbing, monkeypatch, capfd):
     assert ended.value.code == 0
     assert "| 1 | 100.0 [" in printed
     assert "Depth 1 is kept" in printed
+
+    measured = [shlex.split(line) for line in printed.splitlines() if line.startswith("  wer eval ")]
+    assert len(measured) == 2
+    with pytest.raises(SystemExit) as ended:
+        main([*measured[0][1:], "--trials=1"])
+    assert ended.value.code == 0
+    assert "points of Pass@1" in capfd.readouterr().out
 
 
 def test_the_plan_of_a_refinement_has_its_depths(climbing):

@@ -1,6 +1,7 @@
 """``wer export``: what leaves a run is what was measured, and a trained writer says what it was trained with."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,16 @@ def test_an_exported_skill_is_the_one_that_was_measured_to_the_byte(run, tmp_pat
     assert any(SKILL.body in text for text in seen)
 
 
+def test_a_skill_that_was_changed_since_it_was_measured_is_not_exported(run, tmp_path, capsys):
+    file = run.folder / "skills" / "skill" / "note-it" / "SKILL.md"
+    file.write_text(file.read_text().replace("Add a note", "Add two notes"))
+
+    assert export(run.folder, "--out", tmp_path / "out") == 2
+
+    assert "is not what was measured" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_exported_prompt_is_what_a_skill_adds_to_a_system_prompt(tmp_path):
     with serving(MockOpenAI(default=writer)) as mock:
         run = wer.evaluate(
@@ -123,6 +134,16 @@ def test_a_run_that_learnt_nothing_writes_no_empty_file(run, tmp_path, capsys, f
 
     assert "it learnt nothing, or did not end. Name another run." in " ".join(capsys.readouterr().err.split())
     assert not out.exists()
+
+
+def test_a_figure_that_is_no_number_is_null_in_the_exported_steps(run, tmp_path):
+    with closing(Store(run.folder / "wer.sqlite")) as store:
+        store.put_metrics("train/0", 0, {"reward": 0.5, "kl": float("nan"), "ratio": float("inf")})
+
+    assert export(run.folder, "--format", "metrics", "--out", tmp_path / "steps.jsonl") == 0
+
+    step = {"stage": "train/0", "step": 0, "reward": 0.5, "kl": None, "ratio": None}
+    assert json.loads((tmp_path / "steps.jsonl").read_text(), parse_constant=pytest.fail) == step
 
 
 def test_weights_that_nobody_described_are_exported_as_hf_and_not_as_a_writer(trained, tmp_path, capsys):

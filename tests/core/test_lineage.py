@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -93,6 +94,19 @@ def test_show_names_the_skill_that_it_shows(folder, shown, conditions, said):
 
     assert said in out
     assert f"1. as {conditions[-1]}" in out
+
+
+def test_nothing_in_a_skill_commands_the_terminal_that_shows_it(folder, shown):
+    run = folder(configured())
+    skill = evolve(SEED, body="## Workflow\n1. try\x1b]0;owned\x07 again\u202e")
+    with closing(Store(run / "wer.sqlite", create=True)) as store:
+        store.put_skill(skill)
+        store.put_document("published", "refined counting/small", skill.id)
+
+    out = shown(run)
+
+    assert "1. try]0;owned again" in out
+    assert not set("\x1b\x07\u202e") & set(out)
 
 
 def test_show_of_a_finished_run_shows_every_domain(folder, shown):

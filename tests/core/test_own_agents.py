@@ -99,9 +99,9 @@ def writing(body):
     return says(WRITTEN if "You revise" in body["messages"][0]["content"] else DRAFT)(body)
 
 
-def evaluate(*words: str, trials: int = 2) -> int:
+def evaluate(*words: str, trials: int = 2, executor: str = "desk.py:clerk") -> int:
     return wer(
-        "eval", "SKILL.md", "--env=desk.py:desk", "--executor=desk.py:clerk", f"--trials={trials}", *words
+        "eval", "SKILL.md", "--env=desk.py:desk", f"--executor={executor}", f"--trials={trials}", *words
     )
 
 
@@ -246,6 +246,33 @@ def test_an_agent_that_ignores_its_skill_is_noticed(desk):
     assert (
         "with 'this skill' the agent did exactly what it does without any, in all of 6 rollouts" in report()
     )
+
+
+@pytest.mark.parametrize(
+    ("executor", "remedy"),
+    [
+        ("desk.py:clerk", "Return wer.Outcome(messages, state)"),
+        ("command: echo done", 'Have it write {"state": ...} as JSON into the file'),
+    ],
+)
+def test_an_agent_that_tells_no_state_is_remarked_once_with_what_to_tell(desk, capsys, executor, remedy):
+    write(DESK.replace(", dict(DRAWER))", ")").replace("end.state.get", "(end.state or {}).get"))
+
+    assert evaluate(executor=executor) == 0
+
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("told no state on desk/t") == 1 and f"warning: your agent {executor}" in said
+    assert remedy in said and "docs/own-agents.md" in said
+    assert f"- Note: your agent {executor} told no state" in report()
+
+
+def test_a_check_that_fails_for_want_of_a_state_says_so(desk, capsys):
+    write(DESK.replace(", dict(DRAWER))", ")"))
+
+    assert evaluate() == 2
+
+    said = " ".join(capsys.readouterr().err.split())
+    assert "'NoneType' object has no attribute 'get'" in said and "Here end.state is None" in said
 
 
 def test_rollouts_run_at_once_only_where_the_user_says_what_isolates_them(desk, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from attrs import evolve
 from rich.console import Console
 from support.counting import Counting
 from support.perform import configured
@@ -19,9 +20,9 @@ def store(tmp_path):
     return Store(tmp_path / "wer.sqlite", create=True)
 
 
-def measured(store):
-    """Store one result: a task that passed with no skill."""
-    task = Counting().tasks("small", "test")[0]
+def measured(store, condition="none", domain="small"):
+    """Store one result: a task that passed, with no skill unless it is said."""
+    task = evolve(Counting().tasks("small", "test")[0], domain=domain)
     end = End(by="agent")
     rollout = Rollout(
         key="k",
@@ -33,7 +34,7 @@ def measured(store):
         verdict=Verdict(score=1.0, passed=True),
     )
     store.put_rollout(rollout, task=task, skill=NO_SKILL, verifier="reached", tries=1)
-    store.put_results([("none", task, 0, rollout)])
+    store.put_results([(condition, task, 0, rollout)])
 
 
 @pytest.mark.parametrize("split", ["test", "train"])
@@ -48,6 +49,18 @@ def test_titles_name_the_split_that_was_measured(store, tmp_path, split):
 
     assert f"Pass@1 on the {split} split" in " ".join(out.getvalue().split())
     assert f"## Pass@1 on the {split} split, %" in report
+
+
+def test_names_of_domains_and_skills_are_neither_markup_nor_commands_nor_cells(store, tmp_path):
+    measured(store, condition="[/red]\x1b[31m|x", domain="[/bold]d")
+    out = io.StringIO()
+
+    print_report(Console(file=out, width=200), store, tmp_path, configured())
+    report = write_report(tmp_path, store, configured()).read_text("utf-8")
+
+    assert "[/bold]d (n=1)" in out.getvalue() and "[/red][31m|x" in out.getvalue()
+    assert "\x1b" not in out.getvalue() + report
+    assert r"| [/red][31m\|x | 1 |" in report
 
 
 def test_a_run_that_measured_nothing_says_so_instead_of_an_empty_table(store, tmp_path):

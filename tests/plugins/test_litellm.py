@@ -124,3 +124,15 @@ def test_without_litellm_the_error_says_what_to_install(monkeypatch):
 
     with pytest.raises(WerError, match=r"pip install 'wer-skills\[litellm\]'"):
         wer_models()["litellm"](ModelSetup(name="anthropic/m"))
+
+
+def test_a_missing_key_is_noticed_without_asking(litellm):
+    missing = {"anthropic/c": ["ANTHROPIC_API_KEY"], "azure/c": ["AZURE_API_KEY", "AZURE_API_BASE"]}
+    litellm.validate_environment = lambda name: {"missing_keys": missing.get(name, [])}
+    offered = wer_models()
+
+    with pytest.raises(ModelError, match="no API key for litellm/anthropic/c. Set ANTHROPIC_API_KEY"):
+        offered["anthropic"].check("c")
+    offered["litellm"].check("azure/c")  # which may have a token of the cloud in the place of a key
+    offered["litellm"].check("anthropic/c@http://127.0.0.1:9/")
+    offered["litellm"].check("groq/c")

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, get_args
 
 import attrs
 
 from wer import folders, jobs, plugins
 from wer.api.parts import Env, environments
 from wer.api.performing import Performance, awaited, blocking
-from wer.api.words import Words, configured, demand_known
+from wer.api.words import Words, configured
 from wer.configuration import MAY_CHANGE, RunConfig
 from wer.errors import ConfigError
 from wer.jobs import Job
-from wer.loop.checking import check_names
+from wer.loop.checking import check_names, demand_models
 from wer.loop.domains import domains
 from wer.loop.domains import environments as made
 from wer.records import Json, Split
-from wer.reports.forecast import forecast
+from wer.reports.forecast import demand_possible, forecast
 from wer.reports.gating import Rule
 from wer.skills import load_skill
 
@@ -60,8 +60,8 @@ def _refine(
         load_skill(Path(skill))  # refused now, if it is none
         settings["seed_skill"] = str(Path(skill).resolve())
     if measure:
-        return _prepared("refine", jobs.protocol(), env, words, {**settings, **_UNTRAINED})
-    return _prepared("refine", jobs.refinement(), env, words, settings)
+        return _prepared(jobs.protocol(), env, words, {**settings, **_UNTRAINED})
+    return _prepared(jobs.refinement(), env, words, settings)
 
 
 def _evaluate(
@@ -97,18 +97,18 @@ def _evaluate(
     if no_regression is not None and against is None:
         raise ConfigError("no_regression says what is enough beside an older skill: give that as against.")
     if skill is None:
-        if "writer" not in words or split != "test" or against is not None or aa:
+        if words.get("writer") is None or split != "test" or against is not None or aa:
             raise ConfigError(
                 "there is no skill to evaluate. Give a SKILL.md or its folder; or give writer alone, which is measured "
                 "on the test split."
             )
-        return _prepared("evaluate", jobs.protocol("eval"), env, words, {**settings, **_UNTRAINED})
+        return _prepared(jobs.protocol("eval"), env, words, {**settings, **_UNTRAINED})
     if against is not None:
         rule = Rule(margin=None if no_regression is None else no_regression / 100)
         gating = jobs.gating(load_skill(Path(skill)), load_skill(Path(against)), rule, split=split)
-        return _prepared("evaluate", gating, env, words, settings)
+        return _prepared(gating, env, words, settings)
     measurement = jobs.measurement(load_skill(Path(skill)), split=split, again=aa)
-    return _prepared("evaluate", measurement, env, words, settings)
+    return _prepared(measurement, env, words, settings)
 
 
 def _compare(
@@ -136,7 +136,7 @@ def _compare(
     if len(skills) < 2:
         raise ConfigError(f"{len(skills)} skills are given, and a comparison takes two or more.")
     compared = jobs.comparison(jobs.named_skills([Path(skill) for skill in skills]), split=split)
-    return _prepared("compare", compared, env, words, {"evaluation.trials": trials})
+    return _prepared(compared, env, words, {"evaluation.trials": trials})
 
 
 def _train(env: Env | None = None, **words: Unpack[Words]) -> Performance[Any]:
@@ -152,7 +152,7 @@ def _train(env: Env | None = None, **words: Unpack[Words]) -> Performance[Any]:
     Raises:
         WerError: As for `wer.refine`.
     """
-    return _prepared("train", jobs.protocol(), env, words, {})
+    return _prepared(jobs.protocol(), env, words, {})
 
 
 refine, refine_later = blocking(_refine), awaited(_refine)
@@ -163,18 +163,19 @@ train, train_later = blocking(_train), awaited(_train)
 _UNTRAINED: Mapping[str, Json] = {"training.phases": 0, "evaluation.conditions": ["none", "seed", "refined"]}
 
 
-def _prepared(
-    call: str, job: Job[T], env: Env | None, words: Words, more: Mapping[str, Json]
-) -> Performance[T]:
+def _prepared(job: Job[T], env: Env | None, words: Words, more: Mapping[str, Json]) -> Performance[T]:
     """Check everything that costs nothing."""
-    demand_known(call, words)
+    if job.plan is not None and job.plan.split not in get_args(Split):
+        raise ConfigError(f"split is {job.plan.split!r}, expected one of {', '.join(get_args(Split))}.")
     named = environments(env, words.get("tasks"), words.get("check"))
     config = configured(list(named), words, more)
     found = plugins.load().holding({name: held for name, held in named.items() if held is not None})
     check_names(config, found)
     chosen = domains(config, made(config, found), test_limit=config.evaluation.test_limit)
-    root = Path(words.get("runs", "runs"))
-    folder = folders.find(root, str(words["resume"])) if words.get("resume") is not None else None
+    demand_possible(config, chosen, job.plan)
+    root, resumed, progress = Path(words.get("runs") or "runs"), words.get("resume"), words.get("progress")
+    folder = folders.find(root, str(resumed)) if resumed is not None else None
+    demand_models(config, found, writes=job.plan is None or job.plan.writes)
     if folder is not None:
         _demand_same(folder, config, job.command)
     return Performance(
@@ -184,7 +185,7 @@ def _prepared(
         rollouts=forecast(config, chosen, found, job.plan).total,
         root=root,
         folder=folder,
-        progress=words.get("progress", True),
+        progress=True if progress is None else progress,
     )
 
 

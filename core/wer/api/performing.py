@@ -18,7 +18,7 @@ from rich.console import Console
 
 from wer import folders
 from wer.api.result import Run
-from wer.api.words import Words
+from wer.api.words import Words, demand_known
 from wer.configuration import RunConfig
 from wer.display import Display
 from wer.jobs import Job, carry_out
@@ -87,6 +87,7 @@ def blocking(prepare: Callable[P, Performance[Any]]) -> Callable[P, Run]:
 
     @wraps(prepare)
     def call(*args: P.args, **words: P.kwargs) -> Run:
+        demand_known(call, words)
         performance = prepare(*args, **words)
         performance.fetch()
         return _finished(performance.perform)
@@ -100,6 +101,7 @@ def awaited(prepare: Callable[P, Performance[Any]]) -> Callable[P, Coroutine[Any
 
     @wraps(prepare)
     async def call(*args: P.args, **words: P.kwargs) -> Run:
+        demand_known(call, words)
         performance = prepare(*args, **words)
         await asyncio.to_thread(performance.fetch)
         return await performance.perform()
@@ -110,7 +112,8 @@ def awaited(prepare: Callable[P, Performance[Any]]) -> Callable[P, Coroutine[Any
 
 def _presented(call: Any, prepare: Callable[..., Any]) -> None:
     """Have notebooks and ``help`` show a call by its own name, with every word that it takes."""
-    call.__name__ = call.__qualname__ = prepare.__name__.lstrip("_")
+    name = prepare.__name__.lstrip("_")
+    call.__name__ = call.__qualname__ = prepare.__qualname__ = name
     shown = inspect.signature(prepare)
     fixed = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
     words = [
@@ -159,10 +162,12 @@ def _beside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     thread.start()
     try:
         return ended.result()
-    except KeyboardInterrupt:
-        loop, task = begun.result()
+    except KeyboardInterrupt as interrupt:
         if not ended.done():
+            loop, task = begun.result()
             loop.call_soon_threadsafe(task.cancel)
+        for note in getattr(ended.exception(), "__notes__", ()):  # how the run goes on
+            interrupt.add_note(note)
         raise
     finally:
         thread.join()

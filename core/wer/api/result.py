@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,9 +23,11 @@ from wer.reports.benching import bench_lines
 from wer.reports.replay import Rejudged, rejudge
 from wer.reports.reporting import findings, split_title, table
 from wer.reports.results import AVERAGE, Results, bases, results, title_of
+from wer.reports.shipping import measured_folder
 from wer.reports.showing import REVISED, changes, final, published
 from wer.reports.statistics import Estimate
 from wer.skills import render_document
+from wer.skills.cleaning import plain
 from wer.store import Store
 
 T = TypeVar("T")
@@ -41,9 +44,13 @@ class Run:
         ConfigError: It is no run's.
     """
 
-    def __init__(self, folder: str | Path, parts: plugins.Plugins | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str], parts: plugins.Plugins | None = None) -> None:
         self._parts = parts
-        self.folder = folders.find(Path(folder).parent, str(folder))
+        self.folder = folders.find(Path(folder).parent, os.fspath(folder))
+
+    def __reduce__(self) -> tuple[type[Run], tuple[Path]]:
+        """Another process has the folder, and not the objects that the run was begun with."""
+        return Run, (self.folder.resolve(),)
 
     def __fspath__(self) -> str:
         return str(self.folder)
@@ -187,14 +194,19 @@ class Best:
 
         Raises:
             ConfigError: A skill of that name lies there.
+            StoreError: What lies in the run's folder is another skill than was measured.
         """
-        names = list(dict.fromkeys(skill.name for skill in self.skills.values() if not skill.empty))
-        targets = [Path(folder) / name for name in names]
+        sources = {
+            skill.name: measured_folder(self.folder.parents[1], self.condition, skill)
+            for skill in self.skills.values()
+            if not skill.empty
+        }
+        targets = [Path(folder) / name for name in sources]
         taken = [str(target) for target in targets if target.exists()]
         if taken:
             raise ConfigError(f"{', '.join(taken)} exists already. Name another folder, or remove it first.")
-        for name, target in zip(names, targets, strict=True):
-            shutil.copytree(self.folder / name, target)
+        for source, target in zip(sources.values(), targets, strict=True):
+            shutil.copytree(source, target)
         return tuple(targets)
 
     def __fspath__(self) -> str:
@@ -210,7 +222,7 @@ class Best:
             head += f": Pass@1 {points:.1f} % [{low:.0f}, {high:.0f}]"
         parts = [Text(head, style="bold")]
         for domain, skill in self.skills.items():
-            parts += [Text(f"{domain}", style="dim"), Text(render_document(skill) or "(no skill)")]
+            parts += [Text(f"{domain}", style="dim"), Text(plain(render_document(skill)) or "(no skill)")]
         return View(*parts)
 
     def __rich__(self) -> RenderableType:

@@ -7,6 +7,8 @@ import shutil
 
 from rich.console import Console, Group, RenderableType
 
+from wer.skills.cleaning import plain
+
 _WIDTH = 100
 
 
@@ -33,14 +35,14 @@ class View:
 
 
 def as_text(view: RenderableType) -> str:
-    """Draw without colours, as wide as the terminal."""
+    """Draw without colours, as wide as the terminal; nothing in it commands a terminal."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     console = Console(
         file=io.StringIO(), width=width, color_system=None, force_jupyter=False, highlight=False
     )
     with console.capture() as captured:
         console.print(view)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return "\n".join(line.rstrip() for line in plain(captured.get()).splitlines())
 
 
 def as_html(view: RenderableType) -> str:
@@ -55,4 +57,4 @@ def as_html(view: RenderableType) -> str:
     )
     console.print(view)
     frame = '<pre style="white-space:pre;line-height:1.2;font-family:monospace">{code}</pre>'
-    return console.export_html(inline_styles=True, code_format=frame)
+    return plain(console.export_html(inline_styles=True, code_format=frame))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
@@ -98,16 +99,24 @@ _PLAIN = (
 )
 
 
-def demand_known(call: str, words: Mapping[str, Any]) -> None:
+def demand_known(call: Callable[..., Any], words: Mapping[str, Any]) -> None:
     """Refuse a misspelt word, as Python does.
 
+    Args:
+        call: With a signature that has every word.
+
     Raises:
-        TypeError: With the nearest.
+        TypeError: With the nearest, or with where settings and caps belong.
     """
+    taken = inspect.signature(call).parameters.values()
+    named = [each.name for each in taken if each.kind is not each.VAR_POSITIONAL]
     for word in words:
-        if word not in Words.__annotations__:
-            hint = nearest(word, Words.__annotations__) or ""
-            raise TypeError(f"{call}() got an unexpected keyword argument {word!r}{hint}")
+        if word not in named:
+            hint = nearest(word, named) or (
+                ". Settings are given as set={'training.k': 8}, and caps as budget=wer.Budget(rollouts=400); "
+                f"help(wer.{call.__name__}) shows every word."
+            )
+            raise TypeError(f"{call.__name__}() got an unexpected keyword argument {word!r}{hint}")
 
 
 def configured(env: Sequence[str], words: Words, more: Mapping[str, Json]) -> RunConfig:
@@ -115,14 +124,16 @@ def configured(env: Sequence[str], words: Words, more: Mapping[str, Json]) -> Ru
 
     Args:
         env: Names of environments; empty leaves them to file and preset.
+        words: None is "not given", as it is on the way through a function of the user's own.
         more: Further settings by dotted name; None is "not given".
 
     Raises:
         ConfigError: Whatever the user can correct.
     """
     default = Path("wer.toml")
-    file = Path(words["config"]) if "config" in words else default if default.exists() else None
-    given: dict[str, Json] = dict(words.get("set", {}))
+    config = words.get("config")
+    file = Path(config) if config is not None else default if default.exists() else None
+    given = _settings(words.get("set"))
     given |= {name: words.get(name) for name in _PLAIN}
     given["env"] = list(env) or None
     given["executor"] = named(words.get("executor"), "executor")
@@ -131,9 +142,17 @@ def configured(env: Sequence[str], words: Words, more: Mapping[str, Json]) -> Ru
     given["gpus"] = _assigned(words.get("gpus"))
     given["prices"] = words.get("price")
     given |= {f"budget.max_{'cost' if key == 'usd' else key}": cap for key, cap in _caps(words).items()}
-    track = words.get("track", ())
+    track = words.get("track") or ()
     given |= {f"tracking.{name}": {} for name in ([track] if isinstance(track, str) else track)}
     return resolve(words.get("preset"), file, (), {**given, **more})
+
+
+def _settings(given: object) -> dict[str, Json]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise ConfigError(f"set is {given!r:.80}, expected settings by name, such as {{'training.k': 8}}.")
+    return dict(given)
 
 
 def _assigned(gpus: Mapping[str, str] | str | None) -> Mapping[str, str] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +11,10 @@ from attrs import evolve
 from cyclopts import Parameter
 from rich.console import Console
 
-from wer import folders, plugins
+from wer import plugins
 from wer.cli.forecast import foresee
 from wer.cli.options import DryRun, Runs, Settings, listed
-from wer.cli.performing import conclude, perform
+from wer.cli.performing import conclude, going_on, new_folder, perform
 from wer.configuration import RunConfig
 from wer.errors import ConfigError
 from wer.loop.benching import bench as compare_methods
@@ -78,13 +77,10 @@ def bench(
                 "--methods, --recipe, --writers and --train-seeds can't be changed in a comparison that goes on. "
                 "Leave them out, or start a new one."
             )
-        folder = folders.find(runs, resume)
-        folders.demand_command(folder, "bench")
-        folders.demand_store(folder)
         caps = {"search_rollouts": search_rollouts, "search_tokens": search_tokens}
         raised = [f"budget.{name}={cap}" for name, cap in caps.items() if cap is not None]
         settings = evolve(settings, set=[*(settings.set or ()), *raised])
-        config = settings.resume(folder / "run.toml")
+        folder, config = going_on("bench", settings, runs, resume)
         _foresee(config, found)
         if not dry_run:
             _perform(config, folder, found)
@@ -99,7 +95,7 @@ def bench(
     config = evolve(config, methods=over_seeds(tables, _seeds(train_seeds) or [config.seed]))
     _foresee(config, found)
     if not dry_run:
-        _perform(config, folders.create(runs, config, command="bench", now=datetime.now(UTC)), found)
+        _perform(config, new_folder(config, runs, found, command="bench"), found)
 
 
 def _chosen(methods: str | None, name: str | None, models: str | None) -> Mapping[str, Mapping[str, Json]]:
@@ -151,4 +147,4 @@ def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:
         for path in write_files(run.store, run.folder):
             out.print(f"{path}", markup=False)
 
-    perform(config, folder, found, work, again=f"wer bench --resume {folder}")
+    perform(config, folder, found, work, again="bench")

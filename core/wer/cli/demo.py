@@ -112,7 +112,7 @@ def _judged(store: Store) -> Text:
 def _revision(written: Revision, skills: Mapping[str, Skill]) -> Iterator[RenderableType]:
     """What a writer changed, how far that went, and what the run ended with."""
     yield Rule("2. one revision: what the writer changed in the skill in force", align="left")
-    yield Syntax(diff(written.before, written.after), "diff", background_color="default")
+    yield Syntax(plain(diff(written.before, written.after)), "diff", background_color="default")
     ended = skills[final(skills) or ""]
     last = "its seed skill: no revision took its place" if ended == skills.get("seed") else ended.name
     yield Text(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +24,7 @@ from wer.methods import configurations
 from wer.records import Experience
 from wer.reports.learning import method_at
 from wer.reports.sharing import complete
+from wer.reports.shipping import measured_folder
 from wer.reports.showing import published
 from wer.shown import Shown
 from wer.skills.documents import skill_prompt
@@ -65,6 +67,8 @@ def export(
         _prompts(folder, out)
     else:
         made = _made(folder, "skills" if form == "skill" else "checkpoints/final/merged")
+        if form == "skill":
+            _demand_measured(folder)
         with _whole(out) as scratch:
             shutil.copytree(made, scratch)
             if form == "writer":
@@ -76,6 +80,15 @@ def _made(folder: Path, name: str) -> Path:
     if not (folder / name).is_dir():
         raise WerError(f"run {folder.name!r} has no {name}: it made none, or did not end. Name another run.")
     return folder / name
+
+
+def _demand_measured(folder: Path) -> None:
+    with closing(Store(folder / "wer.sqlite", read_only=True)) as store:
+        found = published(store)
+    for by_condition in found.values():
+        for condition, skill in by_condition.items():
+            if not skill.empty:
+                measured_folder(folder, condition, skill)
 
 
 def _prompts(folder: Path, out: Path) -> None:
@@ -115,14 +128,15 @@ def _lines(folder: Path, out: Path, read: Callable[[Store], Iterable[Mapping[str
             )
         with _whole(out) as scratch, scratch.open("w", encoding="utf-8") as file:
             for line in chain((first,), lines):
-                file.write(json.dumps(line) + "\n")
+                file.write(json.dumps(line, allow_nan=False) + "\n")
     finally:
         store.close()
 
 
 def _steps(store: Store) -> Iterator[Mapping[str, object]]:
     for stage, step, metrics in store.metrics():
-        yield {"stage": stage, "step": step, **metrics}
+        known = {name: value if math.isfinite(value) else None for name, value in metrics.items()}
+        yield {"stage": stage, "step": step, **known}  # JSON has no infinities
 
 
 def _candidates(store: Store, config: RunConfig) -> Iterator[Mapping[str, object]]:

@@ -9,12 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from wer.configuration import RunConfig
-from wer.errors import ConfigError
 from wer.loop.checking import check_names
-from wer.loop.domains import Domain, domains, environments
-from wer.loop.roles import NO_WRITER, concurrency, writer_of
+from wer.loop.domains import domains, environments
+from wer.loop.roles import concurrency
 from wer.plugins import Plugins
-from wer.reports.forecast import ASSUMPTIONS, Forecast, Plan, forecast, protocol, total
+from wer.reports.forecast import ASSUMPTIONS, Forecast, Plan, demand_possible, forecast, total
 from wer.reports.statistics import smallest_detectable_difference
 
 
@@ -35,30 +34,12 @@ def foresee(
         WerError: Something can't be had, before anything is built or paid.
     """
     check_names(config, plugins)
-    performed = plan or protocol(config)
-    if (performed.scans or performed.revised or performed.merged or performed.given) and not writer_of(
-        config
-    ):
-        raise ConfigError(NO_WRITER)
     envs = environments(config, plugins)
     chosen = domains(config, envs, test_limit=config.evaluation.test_limit)
-    _demand_tasks(chosen, performed)
+    demand_possible(config, chosen, plan)
     at_once = concurrency(config, plugins, envs)
     ahead = [forecast(each, chosen, plugins, part) for each, part in ((config, plan), *beside)]
     print_forecast(Console(), config, total(ahead), at_once)
-
-
-def _demand_tasks(chosen: Sequence[Domain], plan: Plan) -> None:
-    """Nothing can be learnt from no tasks, and nothing measured on none."""
-    named = ", ".join(domain.name for domain in chosen)
-    if (plan.scans or plan.given) and not any(domain.train for domain in chosen):
-        raise ConfigError(
-            f"{named} has no training tasks to learn from: choose other domains with --domains."
-        )
-    if plan.conditions and not any(domain.tasks(plan.split) for domain in chosen):
-        raise ConfigError(
-            f"{named} has no {plan.split} tasks to measure on: choose other domains with --domains."
-        )
 
 
 def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once: int) -> None:

@@ -6,20 +6,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TypeVar
 
 from rich.console import Console
 
 from wer import folders, jobs
+from wer.cli.options import Settings
 from wer.configuration import RunConfig
 from wer.display import Display
 from wer.errors import WerError
 from wer.jobs import Job, carry_out
-from wer.loop.checking import check_names
+from wer.loop.checking import check_names, demand_models
 from wer.loop.opening import Run
 from wer.loop.roles import fetch_models
 from wer.plugins import Plugins
 from wer.reports.benching import bench_lines
+from wer.reports.forecast import Plan
 from wer.reports.reporting import print_report
 from wer.reports.results import bases
 from wer.store import Store
@@ -30,8 +33,36 @@ T = TypeVar("T")
 def perform_job(job: Job[T], config: RunConfig, runs: Path, plugins: Plugins) -> tuple[Path, T]:
     """Do a command's work in a new run folder, which is given too."""
     check_names(config, plugins)
-    folder = folders.create(runs, config, command=job.command, now=datetime.now(UTC))
+    folder = new_folder(config, runs, plugins, command=job.command, plan=job.plan)
     return folder, perform(config, folder, plugins, job.work, again="")
+
+
+def new_folder(
+    config: RunConfig, runs: Path, plugins: Plugins, *, command: str, plan: Plan | None = None
+) -> Path:
+    """Make the folder of a run that can begin.
+
+    Args:
+        plan: What the command performs; None is the whole protocol.
+
+    Raises:
+        WerError: One of its models can't be opened, for want of a key for example.
+    """
+    demand_models(config, plugins, writes=plan is None or plan.writes)
+    return folders.create(runs, config, command=command, now=datetime.now(UTC))
+
+
+def going_on(command: str, settings: Settings, runs: Path, run: str) -> tuple[Path, RunConfig]:
+    """The folder of a run that goes on, and its configuration with what may change about it.
+
+    Raises:
+        ConfigError: There is none, another command made it, or an option would make it another run.
+        StoreError: It is damaged.
+    """
+    folder = folders.find(runs, run)
+    folders.demand_command(folder, command)
+    folders.demand_store(folder)
+    return folder, settings.resume(folder / "run.toml")
 
 
 def perform(
@@ -40,7 +71,7 @@ def perform(
     """Do the work in a run folder that this process alone holds.
 
     Args:
-        again: The command that goes on after an early end; empty when there is none.
+        again: The command whose ``--resume`` goes on after an early end; empty when there is none.
     """
     console = Console(stderr=True, highlight=False)
     console.print(f"run folder: {folder}", markup=False, soft_wrap=True)
@@ -53,7 +84,9 @@ def perform(
         except (WerError, OSError, KeyboardInterrupt):
             if again:
                 console.print(
-                    f"what is finished is stored; go on with: {again}", markup=False, soft_wrap=True
+                    f"what is finished is stored; go on with: wer {again} --resume {quote(str(folder))}",
+                    markup=False,
+                    soft_wrap=True,
                 )
             raise
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
+from shlex import join
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from wer import folders, jobs, plugins
+from wer import jobs, plugins
 from wer.cli.forecast import foresee
 from wer.cli.options import DryRun, Runs, Settings
-from wer.cli.performing import perform
+from wer.cli.performing import going_on, new_folder, perform
 from wer.configuration import RunConfig
 from wer.errors import ConfigError
 from wer.records import Skill
@@ -40,36 +40,36 @@ def refine(
     """Revise a skill from what happens when it is used on the training tasks, then merge a domain's revisions.
 
     How many rounds are kept is measured on training tasks that nothing is learnt from (refinement.holdout), and the
-    curve is printed. The test split is not touched: measure the result with `wer eval`. A writer that `wer run`
-    trained is used with `--backend grpo --writer runs/ID/checkpoints/final/merged`.
+    curve is printed. The test split is not touched; the command that measures the result there is printed. A writer
+    that `wer run` trained is used with `--backend grpo --writer runs/ID/checkpoints/final/merged`.
 
     Args:
         skill: A SKILL.md or its folder.
     """
     found, job = plugins.load(), jobs.refinement()
-    going_on = None if resume is None else folders.find(runs, resume)
-    config = _resolved(skill, settings, rounds, going_on)
+    folder, config = _chosen(skill, settings, rounds, resume, runs)
     foresee(config, found, job.plan)
     if dry_run:
         return
     before = load_skill(Path(config.seed_skill))
-    folder = going_on or folders.create(runs, config, command=job.command, now=datetime.now(UTC))
-    refined = perform(config, folder, found, job.work, again=f"wer refine --resume {folder}")
+    folder = folder or new_folder(config, runs, found, command=job.command, plan=job.plan)
+    refined = perform(config, folder, found, job.work, again="refine")
     _print(folder, before, refined)
+    _print_next(folder, config, refined)
 
 
-def _resolved(skill: Path | None, settings: Settings, rounds: int | None, going_on: Path | None) -> RunConfig:
-    """The configuration of a refinement that begins, or of one that goes on."""
-    if going_on is None and skill is not None:
+def _chosen(
+    skill: Path | None, settings: Settings, rounds: int | None, resume: str | None, runs: Path
+) -> tuple[Path | None, RunConfig]:
+    """The configuration of a refinement that begins; or of one that goes on, and its folder."""
+    if resume is None and skill is not None:
         load_skill(skill)  # one that can't be read is refused before anything is planned
-        return settings.resolve(seed_skill=str(skill.absolute()), refinement__rounds=rounds)
-    if going_on is None or skill is not None or rounds is not None:
+        return None, settings.resolve(seed_skill=str(skill.absolute()), refinement__rounds=rounds)
+    if resume is None or skill is not None or rounds is not None:
         raise ConfigError(
             "give a SKILL.md to refine, or --resume RUN without it and without --rounds to go on"
         )
-    folders.demand_command(going_on, "refine")
-    folders.demand_store(going_on)
-    return settings.resume(going_on / "run.toml")
+    return going_on("refine", settings, runs, resume)
 
 
 def _print(folder: Path, before: Skill, refined: Mapping[str, Skill]) -> None:
@@ -83,3 +83,20 @@ def _print(folder: Path, before: Skill, refined: Mapping[str, Skill]) -> None:
         print_choices(out, store)
     finally:
         store.close()
+
+
+def _print_next(folder: Path, config: RunConfig, refined: Mapping[str, Skill]) -> None:
+    """Print the command that tells whether each skill is better than the one that it came from."""
+    out = Console(highlight=False, soft_wrap=True)
+    out.print("Better than before? The test split says, once you are done choosing:")
+    for name, after in refined.items():
+        words = [
+            "wer",
+            "eval",
+            str(folder / "skills" / "refined" / after.name),
+            "--against",
+            config.seed_skill,
+        ]
+        if len(refined) > 1:
+            words += ["--domains", name.partition("/")[2]]
+        out.print("  " + join([*words, "--config", str(folder / "run.toml")]), markup=False)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from wer import folders, jobs, plugins
+from wer import jobs, plugins
 from wer.cli.forecast import foresee
 from wer.cli.options import DryRun, Runs, Settings
-from wer.cli.performing import perform, report
+from wer.cli.performing import going_on, new_folder, perform, report
 from wer.configuration import RunConfig
 
 
@@ -36,10 +35,7 @@ def run(
     """
     found = plugins.load()
     if resume is not None:
-        folder = folders.find(runs, resume)
-        folders.demand_command(folder, "run")
-        folders.demand_store(folder)
-        config = settings.resume(folder / "run.toml")
+        folder, config = going_on("run", settings, runs, resume)
         if dry_run:
             foresee(config, found)
         else:
@@ -48,9 +44,9 @@ def run(
     config = settings.resolve()
     foresee(config, found)
     if not dry_run:
-        _perform(config, folders.create(runs, config, command="run", now=datetime.now(UTC)), found)
+        _perform(config, new_folder(config, runs, found, command="run"), found)
 
 
 def _perform(config: RunConfig, folder: Path, found: plugins.Plugins) -> None:
-    perform(config, folder, found, jobs.protocol().work, again=f"wer run --resume {folder}")
+    perform(config, folder, found, jobs.protocol().work, again="run")
     report(folder, config)

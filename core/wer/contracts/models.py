@@ -78,6 +78,10 @@ def _never(name: str) -> bool:
     return False
 
 
+def _unchecked(name: str) -> None:
+    """Most providers say what is missing when a model is opened."""
+
+
 def _itself() -> str:
     """Most providers are all there is to them."""
     return ""
@@ -97,6 +101,8 @@ class Provider:
         concurrency: Calls at a time beyond which more don't help.
         serves: Whether a model of that name is a server that WER starts and ends. It belongs to
             this machine, so that the workers of another runner can't share it.
+        check: Refuses a name for which something is missing that costs nothing to look for, such as a
+            key in the environment; called before a run begins. Raises `WerError` with the remedy.
         program: Finds a program that it needs beside its plugin, for ``wer doctor``, and says which;
             empty when it needs none. Raises `ConfigError`: what is missing, and then, in further
             sentences, the remedy.
@@ -106,6 +112,7 @@ class Provider:
     cost: Cost = "reported"
     concurrency: int = 32
     serves: Callable[[str], bool] = _never
+    check: Callable[[str], None] = _unchecked
     program: Callable[[], str] = _itself
 
     def __call__(self, *given: Any) -> Model:

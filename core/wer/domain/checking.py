@@ -59,6 +59,11 @@ class Ending:
     calls: tuple[ToolCall, ...]
 
 
+_NO_STATE = (
+    " Here end.state is None: an agent with tools of its own tells the state that it left behind in its outcome, see "
+    "docs/own-agents.md."
+)
+
 Check = Callable[[Any, Any], Any]
 """``check(task, end)``: a `Case` and an `Ending`; gives a bool, a number in 0..1, ``(number, text)`` or a `Verdict`."""
 
@@ -94,7 +99,7 @@ class CheckVerifier:
         except (Exception, SystemExit, TooSlow) as error:
             raise VerifierError(
                 f"the check raised {type(error).__name__} on task {case.id!r}: {error}. Mend it: "
-                "whatever an agent leaves behind, a check must answer."
+                f"whatever an agent leaves behind, a check must answer.{_NO_STATE if end.state is None else ''}"
             ) from error
         return verdict(answer, case.id)
 

@@ -37,13 +37,13 @@ class DomainOptions:
     seed: int = 0
 
 
-def _texts(values: Iterable[str]) -> tuple[str, ...]:
-    """A list is taken too."""
-    if isinstance(values, str):
+def _texts(values: Iterable[str | Path]) -> tuple[str, ...]:
+    """A list is taken too, and so are paths."""
+    if isinstance(values, (str, Path)):
         raise DomainError(
-            f"a Domain takes lists of packages and requirements, got {values!r}. Write [{values!r}]."
+            f"a Domain takes lists of packages and requirements, got {values!r}. Write [{str(values)!r}]."
         )
-    return tuple(values)
+    return tuple(map(str, values))
 
 
 def _a_class(_: object, attribute: Attribute[type], value: object) -> None:
@@ -87,7 +87,8 @@ class Domain:
         name: Of the environment, in ids and reports, when it is named by its file; empty is the
             variable's. In a plugin it is the name under which it is offered.
         context: A policy that the agent has to follow; may be empty.
-        packages: Further packages of the host that the class imports.
+        packages: Further packages of the host that the class imports: names, or paths with a slash. The class's own
+            goes along by itself.
         requirements: Exact pins (``name==version``) of libraries that it imports, with all that these
             need: they are installed without dependencies.
         steps_per_turn: Steps with calls that an agent has for one message of the user.

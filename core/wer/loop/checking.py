@@ -9,6 +9,7 @@ from wer.loop.agents import check_own
 from wer.loop.domains import environments
 from wer.loop.local import LOCAL
 from wer.loop.roles import specs, writer_of
+from wer.methods import configurations
 from wer.plugins import Plugins
 from wer.weights import demand_weights
 from wer.writers import demand_template
@@ -49,6 +50,23 @@ def check_names(config: RunConfig, plugins: Plugins) -> None:
         plugins.trackers.check(name)
     if config.verifier:
         plugins.verifiers.check(config.verifier)
+
+
+def demand_models(config: RunConfig, plugins: Plugins, *, writes: bool) -> None:
+    """Refuse a run one of whose models can't be opened, for want of a key for example, before it has a folder.
+
+    Args:
+        writes: Whether skills are written, so that the writer is asked too.
+
+    Raises:
+        WerError: Of whoever offers the model, with the remedy.
+    """
+    for each in (config, *configurations(config).values()):
+        writers = (writer_of(each) if writes else "", each.seed_writer, each.merge_writer)
+        for spec in filter(None, (*each.executors, *writers, each.user_model)):
+            provider = None if is_own(spec) else plugins.provider(spec)
+            if provider is not None:
+                provider.check(spec.partition("/")[2])
 
 
 def _check_prices(config: RunConfig, plugins: Plugins) -> None:

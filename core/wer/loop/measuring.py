@@ -15,7 +15,12 @@ AGAIN = "again"
 
 
 async def measure(
-    run: Run, skills: Mapping[str, Mapping[str, Skill]], *, split: Split = "test", purpose: str = ""
+    run: Run,
+    skills: Mapping[str, Mapping[str, Skill]],
+    *,
+    split: Split = "test",
+    purpose: str = "",
+    look: str = "",
 ) -> None:
     """Run every task of a split under every condition, and once with the agent that does nothing.
 
@@ -25,17 +30,21 @@ async def measure(
     Args:
         skills: The skill of a condition by domain name: ``skills[condition][domain]``.
         purpose: Names other seeds than the split's own.
+        look: Shown with the progress, such as ``, look 1 of 3``.
     """
     trials = run.config.evaluation.trials
     tasks = [(domain, task) for domain in run.domains for task in domain.tasks(split)]
-    run.display.stage(f"{split} split: {len(skills)} conditions", len(skills) * len(tasks) * trials)
     keys, units = [], []
     for condition, by_domain in skills.items():
         for domain, task in tasks:
             seeds = seeds_of(task, trials, run_seed=run.config.seed, purpose=purpose or split)
-            for trial, unit in enumerate(run.scheduler.units(task, by_domain[domain.name], seeds)):
-                keys.append((condition, task, trial))
-                units.append(unit)
+            # Seed by seed, so that a trial keeps its number when more of them are measured later.
+            each = [
+                unit for seed in seeds for unit in run.scheduler.units(task, by_domain[domain.name], [seed])
+            ]
+            keys += [(condition, task, trial) for trial in range(len(each))]
+            units += each
+    run.display.stage(f"{split} split: {len(skills)} conditions{look}", len(units))
     await _record(run, run.scheduler, keys, units)
     idle = [(NOOP, task, 0) for _, task in tasks]
     run.display.stage(f"{split} split: the agent that does nothing", len(idle))

@@ -26,6 +26,7 @@ from wer.loop.roles import Models, gpus_of, specs
 from wer.loop.rollouts import Limits, Scheduler
 from wer.loop.sameness import demand_same, demand_same_agents
 from wer.loop.screening import Screen
+from wer.loop.stateless import stateless_remark
 from wer.loop.workplace import choose_runner, open_world
 from wer.plugins import Plugins
 from wer.records import Rollout, Task
@@ -183,7 +184,9 @@ async def opened(
             limits=Limits(rollout_timeout_s=config.limits.rollout_timeout_s, retries=config.limits.retries),
             gate=asyncio.Semaphore(config.concurrency or runner.concurrency),
             runner=runner,
-            on_finished=_announce(display, recorder, plugins),
+            on_finished=_announce(
+                display, recorder, plugins, look=stateless_remark(config, envs, store, display.say)
+            ),
             say=display.say,
         )
         yield Run(
@@ -234,8 +237,11 @@ def _budget(config: RunConfig) -> Budget:
     return Budget(max_rollouts=caps.max_rollouts, max_tokens=caps.max_tokens, max_cost=caps.max_cost)
 
 
-def _announce(display: Display, recorder: Recorder, plugins: Plugins) -> Callable[[Rollout, bool], None]:
+def _announce(
+    display: Display, recorder: Recorder, plugins: Plugins, *, look: Callable[[Rollout], None]
+) -> Callable[[Rollout, bool], None]:
     def announce(rollout: Rollout, cached: bool) -> None:
+        look(rollout)
         display.rollout(rollout, cached)
         recorder.rollout(rollout, cached)
         plugins.hook.wer_rollout_finished(rollout=rollout, cached=cached)

@@ -9,11 +9,12 @@ from attrs import evolve, frozen
 
 from wer.agents import called, is_own
 from wer.configuration import RunConfig
+from wer.errors import ConfigError
 from wer.loop.depths import held_out
 from wer.loop.domains import Domain
 from wer.loop.ledger import priced
 from wer.loop.merging import merge_calls
-from wer.loop.roles import specs
+from wer.loop.roles import NO_WRITER, specs, writer_of
 from wer.plugins import Plugins
 from wer.records import Split, Task, Usage
 from wer.tooldocs import document
@@ -54,6 +55,11 @@ class Plan:
     conditions: int = 0
     split: Split = "test"
 
+    @property
+    def writes(self) -> bool:
+        """Whether skills are written, so that there must be a model that does."""
+        return bool(self.scans or self.revised or self.merged or self.given)
+
 
 def protocol(config: RunConfig) -> Plan:
     """The whole protocol, as ``wer run`` performs it."""
@@ -65,6 +71,29 @@ def protocol(config: RunConfig) -> Plan:
         merged=sum(name != "none" for name in conditions),
         conditions=len(conditions),
     )
+
+
+def demand_possible(config: RunConfig, chosen: Sequence[Domain], plan: Plan | None) -> None:
+    """Refuse work that lacks what it is done with: somebody who writes, tasks to learn from, tasks to measure on.
+
+    Args:
+        plan: None is the whole protocol.
+
+    Raises:
+        ConfigError: With what to name.
+    """
+    plan = plan or protocol(config)
+    if plan.writes and not writer_of(config):
+        raise ConfigError(NO_WRITER)
+    named = ", ".join(domain.name for domain in chosen)
+    if (plan.scans or plan.given) and not any(domain.train for domain in chosen):
+        raise ConfigError(
+            f"{named} has no training tasks to learn from: choose other domains with --domains."
+        )
+    if plan.conditions and not any(domain.tasks(plan.split) for domain in chosen):
+        raise ConfigError(
+            f"{named} has no {plan.split} tasks to measure on: choose other domains with --domains."
+        )
 
 
 @frozen(kw_only=True)

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from wer.agents import called
 from wer.configuration import RunConfig
 from wer.loop.roles import writer_of
+from wer.loop.stateless import REMARKS
 from wer.records import Usage
 from wer.reports import activation, costs, executors, learning
 from wer.reports.depths import depth_lines
@@ -21,6 +22,7 @@ from wer.reports.results import AVERAGE, Results, results, title_of
 from wer.reports.sources import source_lines
 from wer.reports.statistics import Estimate
 from wer.reports.steps import steps_table
+from wer.skills.cleaning import plain
 from wer.store import Store
 
 
@@ -38,7 +40,7 @@ def print_report(console: Console, store: Store, folder: Path, config: RunConfig
         return
     console.print(table(found, title=f"{split_title(store)} ({folder.name})"))
     for line in findings(found, store, config):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(plain(line), markup=False, highlight=False, soft_wrap=True)
     for name, path in (("skills", folder / "skills"), ("report", folder / "report.md")):
         if path.exists():
             console.print(f"{name}: {path}", markup=False, soft_wrap=True)
@@ -55,12 +57,18 @@ def table(found: Results, *, title: str) -> Table:
 
     A cell is Pass@1 with its 95 % interval; n is the number of tasks.
     """
-    drawn = Table(title=title, title_justify="left")
-    for heading in _grid(found)[0]:
-        drawn.add_column(heading, justify="left" if heading == "condition" else "right")
-    for row in _grid(found)[1:]:
-        drawn.add_row(*map(escape, row))
+    drawn = Table(title=_text(title), title_justify="left")
+    headings, *rows = _grid(found)
+    for heading in headings:
+        drawn.add_column(_text(heading), justify="left" if heading == "condition" else "right")
+    for row in rows:
+        drawn.add_row(*map(_text, row))
     return drawn
+
+
+def _text(name: str) -> Text:
+    """Names of domains and skills as they are: no markup, and nothing that commands a terminal."""
+    return Text(plain(name))
 
 
 def write_report(folder: Path, store: Store, config: RunConfig) -> Path:
@@ -77,13 +85,12 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
     yield f"Backend `{config.backend}`, executor `{acting}`, writer `{writer_of(config) or 'none'}`.\n"
     yield f"## {split_title(store)}\n"
     heading, *rows = _grid(found)
-    yield f"| {' | '.join(heading)} |"
+    yield _row(heading)
     yield "|---" * len(heading) + "|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
+    yield from map(_row, rows)
     yield ""
     for line in findings(found, store, config):
-        yield f"- {line}"
+        yield f"- {plain(line)}"
     yield "\n## Training\n"
     yield from _training(store)
     yield from _metrics(store)
@@ -111,6 +118,11 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def _row(cells: Sequence[str]) -> str:
+    escaped = (plain(cell).replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
 def split_title(store: Store) -> str:
     """What the table measures, and on which split."""
     return f"Pass@1 on the {store.document('about', 'split') or 'test'} split, %"
@@ -126,8 +138,8 @@ def findings(found: Results, store: Store, config: RunConfig) -> Iterator[str]:
     yield f"Judged by code alone. Isolation: {store.document('about', 'tier') or 'unknown'}."
     for mark in store.marks():
         yield f"Note: {mark}."
-    for leak in store.documents("leaks").values():
-        yield f"Note: {leak}."
+    for note in (*store.documents("leaks").values(), *store.documents(REMARKS).values()):
+        yield f"Note: {note}."
     faults = faults_line(store)
     if faults:
         yield f"Faults: {faults}. Each was tried again; none counts as a failed task."

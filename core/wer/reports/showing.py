@@ -54,8 +54,8 @@ def whole(
     condition = final(skills)
     if condition is None:
         return
-    yield Rule(Text(f"{domain}: {FINAL[condition]}"), align="left")
-    yield Text(render_document(skills[condition]))
+    yield Rule(Text(plain(f"{domain}: {FINAL[condition]}")), align="left")
+    yield Text(plain(render_document(skills[condition])))
     if condition in REVISED:
         yield from changes(store, domain, skills, trajectories=trajectories)
 
@@ -66,10 +66,10 @@ def changes(
     """The diff of a revised skill to its seed skill, and where each new line came from."""
     seed, last, history = _lineage(store, domain, skills)
     yield Rule("changes to the seed skill" if not seed.empty else "all of it is new", align="left")
-    yield Syntax(diff(seed, last) or "(none)", "diff", background_color="default")
+    yield Syntax(plain(diff(seed, last)) or "(none)", "diff", background_color="default")
     for changed in changed_lines(seed, last, history):
-        yield Text(f"+ {changed.line}", style="green")
-        yield Text(f"    {_origin(changed)}")
+        yield Text(plain(f"+ {changed.line}"), style="green")
+        yield Text(plain(f"    {_origin(changed)}"))
         if trajectories and changed.origin is not None:
             for rollout in changed.origin.pair:
                 yield Text(plain(render_trajectory(rollout.trajectory)))

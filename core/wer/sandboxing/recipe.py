@@ -24,10 +24,10 @@ def folders(spec: SandboxSpec) -> list[Path]:
     """Make the module path of a spec: the server with the spec's packages, then its requirements.
 
     Raises:
-        SandboxError: With ``cause="start"``: a package is not on the host, or a
-            requirement could not be fetched or installed, with the remedy.
+        SandboxError: With ``cause="start"``: a package is not on the host, two are of one name,
+            or a requirement could not be fetched or installed, with the remedy.
     """
-    sources = [source(name) for name in (_SERVER, *spec.packages)]
+    sources = _each_once(spec)
     name = content_hash([[each.name, digest(each)] for each in sources])
     code = wheels.once(cache_dir() / "sandboxes" / f"code-{name}", lambda folder: _copy(sources, folder))
     if not spec.requirements:
@@ -45,7 +45,14 @@ def source(name: str) -> Path:
         SandboxError: It is not on the host.
     """
     if os.sep in name:
-        return Path(name)
+        path = Path(os.path.abspath(name))  # noqa: PTH100  (a link keeps its name, which is imported)
+        if path.exists():
+            return path
+        raise SandboxError(
+            f"the package {name!r} is not there (expected a folder or a file). Check its path, which starts from "
+            "the working directory unless it is absolute",
+            cause="start",
+        )
     found = importlib.util.find_spec(name)
     if found is not None and found.submodule_search_locations:
         return Path(next(iter(found.submodule_search_locations)))
@@ -53,9 +60,27 @@ def source(name: str) -> Path:
         return Path(found.origin)
     raise SandboxError(
         f"the package {name!r} is not installed (expected a module of the host). "
-        "Install the plugin that it belongs to",
+        "Install the plugin that it belongs to, or write the path of a folder with a slash: './shop'",
         cause="start",
     )
+
+
+def _each_once(spec: SandboxSpec) -> list[Path]:
+    """The code of a spec; what is named twice, such as a class's own package, is copied once.
+
+    Raises:
+        SandboxError: Two folders or files would be copied to one name.
+    """
+    found: dict[str, Path] = {}
+    for each in (source(name) for name in (_SERVER, *spec.packages)):
+        taken = found.setdefault(each.name, each)
+        if not taken.samefile(each):
+            raise SandboxError(
+                f"the sandbox {spec.name!r} wants two packages of the name {each.name!r}: {str(taken)!r} and "
+                f"{str(each)!r}. A sandbox imports by name: rename one, or leave it out of packages",
+                cause="start",
+            )
+    return list(found.values())
 
 
 def digest(source: Path) -> str:

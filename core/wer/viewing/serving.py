@@ -116,6 +116,7 @@ def bound(port: int) -> socket.socket:
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind(("127.0.0.1", port))
+        taken.listen()  # now, because two may be bound to a port as long as neither of them listens
     except (OSError, OverflowError) as error:
         taken.close()
         raise WerError(

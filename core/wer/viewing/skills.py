@@ -75,9 +75,13 @@ def skill(run: Reading, query: Query) -> JsonObject:
         raise NotThere(f"this run has published no skill {line(condition, 40)!r} of {line(domain, 40)!r}")
     found = run.skill(there[condition, domain])
     bases = [name for name, of in there if of == domain]
-    base = query.get("base") or ("seed" if condition != "seed" and "seed" in bases else "none")
+    first = (
+        "seed" if "seed" in bases else bases[0]
+    )  # of a comparison and of a gate the first is what others are held to
+    base = query.get("base") or (first if condition != first else "none")
     before = run.skill(there[base, domain]) if base in bases else NO_SKILL
-    changed = changed_lines(before, found, _history(run, condition, domain))
+    history = _history(run, condition, domain)
+    changed = changed_lines(before, found, history)
     return {
         "condition": condition,
         "title": title_of(condition),
@@ -89,6 +93,7 @@ def skill(run: Reading, query: Query) -> JsonObject:
         "bases": [{"condition": each, "title": title_of(each)} for each in bases if each != condition],
         "text": clip(render_document(found), _TEXT),
         "scripts": [line(path, 120) for path in list(found.scripts)[:20]],
+        "revised": bool(history),
         "diff": _with_origins(run, diff_rows(before, found), changed),
     }
 

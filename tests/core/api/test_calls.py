@@ -3,7 +3,11 @@
 import asyncio
 import importlib.util
 import inspect
+import os
+import pickle
+import signal
 import sys
+from contextlib import closing
 
 import pytest
 from support.mock_bfcl import serving
@@ -11,7 +15,7 @@ from support.mock_openai import MockOpenAI
 from support.tickets import EXAMPLE, writer
 
 import wer
-from wer.errors import BudgetExhausted, ConfigError, InfrastructureError, PluginError, WerError
+from wer.errors import BudgetExhausted, ConfigError, InfrastructureError, PluginError, StoreError, WerError
 from wer.records import Skill
 from wer.skills import load_skill, save_skill
 
@@ -89,6 +93,45 @@ def test_what_a_model_wrote_is_text_in_a_notebook_and_no_html(words, tmp_path):
     assert "<script>" not in html
 
 
+def test_nothing_that_is_shown_commands_a_terminal(words, tmp_path):
+    body = "## Workflow\n1. Close\x1b]0;owned\x07 it \u202ewith a note.\n"
+    hostile = Skill(name="x", description="Close.", body=body)
+
+    best = wer.evaluate(skill=save_skill(hostile, tmp_path), trials=1, **words).best
+
+    for shown in (str(best), repr(best), best._repr_html_(), best.__rich__()._parts[-1].plain):
+        assert "Close]0;owned it with a note." in shown
+    assert best.skill.body == body
+
+
+def test_a_skill_that_was_changed_since_it_was_measured_is_not_saved_as_the_one_that_was(words, tmp_path):
+    best = wer.evaluate(skill=save_skill(GOOD, tmp_path), trials=1, **words).best
+    file = best.folder / "note-it" / "SKILL.md"
+    file.write_text(file.read_text().replace("Add a note", "Add two notes"))
+
+    with pytest.raises(StoreError, match="changed since"):
+        best.save(tmp_path / "skills")
+
+    assert not (tmp_path / "skills").exists()
+
+
+def test_a_run_goes_to_another_process_as_its_folder(words):
+    run = wer.refine(trials=1, **words)
+
+    sent = pickle.loads(pickle.dumps(run))
+
+    assert str(sent.table) == str(run.table)
+    assert wer.Run(run).folder == run.folder
+
+
+def test_none_is_a_word_that_is_not_given(words):
+    bare = dict.fromkeys(("config", "set", "track", "budget", "resume", "preset", "price", "gpus"))
+
+    run = wer.refine(trials=1, rounds=None, **bare, **words)
+
+    assert run.best.estimate.mean == 1.0
+
+
 def test_refine_without_measuring_leaves_the_test_split_alone(words):
     run = wer.refine(measure=False, **words)
 
@@ -133,6 +176,7 @@ def test_a_gate_says_how_a_skill_compares_with_an_older_one(words, tmp_path, new
     run = wer.evaluate(skill=save_skill(new, tmp_path), against=save_skill(old, tmp_path), trials=3, **wide)
 
     assert run.gate.answer == answer
+    assert run.best.skill.body == new.body
 
 
 def many(folder):
@@ -153,6 +197,49 @@ def test_every_verdict_comes_out_again(words):
 
 async def test_a_call_works_where_an_event_loop_runs_already(words):
     run = wer.refine(trials=1, **words)
+
+    assert run.best.estimate.mean == 1.0
+
+
+def test_an_interrupted_notebook_is_told_how_the_run_goes_on(words, desk):
+    calls = []
+
+    def interrupting(task, skill, seed):
+        calls.append(task)
+        if len(calls) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return desk.agent(task, skill, seed)
+
+    async def cell():
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            wer.refine(trials=1, **{**words, "executor": interrupting})
+        return interrupted.value.__notes__
+
+    with closing(asyncio.new_event_loop()) as loop:  # a kernel's: asyncio.run would have Ctrl-C for itself
+        notes = loop.run_until_complete(cell())
+
+    assert "resume=" in "".join(notes)
+
+
+async def test_a_cancelled_run_lets_go_of_its_folder_and_goes_on_later(words, desk):
+    begun = asyncio.Event()
+
+    async def waiting(task, skill, seed):
+        begun.set()
+        await asyncio.sleep(60 if not again else 0)
+        return desk.agent(task, skill, seed)
+
+    again = False
+    words["executor"] = waiting
+    running = asyncio.create_task(wer.aio.refine(trials=1, **words))
+    await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    (folder,) = words["runs"].iterdir()
+    again = True
+
+    run = await wer.aio.refine(trials=1, resume=folder, **words)
 
     assert run.best.estimate.mean == 1.0
 
@@ -214,6 +301,10 @@ def test_a_domain_whose_variable_is_in_a_file_can_be_named_from_the_shell_afterw
     ("given", "error", "message"),
     [
         ({"excutor": "x"}, TypeError, "did you mean 'executor'"),
+        ({"trails": 3}, TypeError, "did you mean 'trials'"),
+        ({"meassure": False}, TypeError, "did you mean 'measure'"),
+        ({"rollouts": 3}, TypeError, r"caps as budget=wer\.Budget"),
+        ({"set": "training.k=8"}, ConfigError, r"expected settings by name, such as \{'training.k': 8\}"),
         ({"env": 7}, ConfigError, "expected a wer.Domain"),
         ({"env": "bfkl"}, PluginError, "did you mean 'bfcl'"),
         ({"env": "nowhere.py:shop"}, ConfigError, "nowhere.py"),
@@ -235,6 +326,25 @@ def test_bad_arguments_are_refused_before_anything_begins(tmp_path, given, error
         wer.refine(**{**fine, **given})
 
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_misspelt_word_is_named_before_what_is_missing_without_it(tmp_path):
+    with pytest.raises(TypeError, match=r"evaluate\(\).* 'skil'; did you mean 'skill'"):
+        wer.evaluate("bfcl", skil="SKILL.md", executor="openai/mock")
+
+
+def test_a_split_that_is_none_is_refused(words, tmp_path):
+    with pytest.raises(ConfigError, match="'dev', expected one of train, test"):
+        wer.evaluate(skill=save_skill(GOOD, tmp_path), split="dev", **words)
+
+
+def test_an_agent_that_writes_no_skills_needs_a_writer_before_anything_begins(words):
+    del words["writer"]
+
+    with pytest.raises(ConfigError, match="no model is named"):
+        wer.refine(**words)
+
+    assert not words["runs"].exists()
 
 
 def test_one_skill_is_no_comparison(tmp_path):

@@ -99,14 +99,21 @@ def test_a_file_that_is_missing_or_empty_is_refused(tmp_path, file):
         read_tasks(file(""))
 
 
-def test_half_of_the_tasks_without_a_split_are_for_training_the_same_half_every_time(file):
-    rows = read_tasks(file(*({"id": f"t{i}", "query": "Go."} for i in range(9))))
+def test_of_the_tasks_without_a_split_60_percent_are_for_training_the_same_ones_every_time(file):
+    rows = read_tasks(file(*({"id": f"t{i}", "query": "Go."} for i in range(30))))
 
     once, again = with_splits(rows, seed=0), with_splits(rows, seed=0)
 
     assert once == again
-    assert [row.split for row in once].count("train") == 4
+    assert [row.split for row in once].count("train") == 18
     assert with_splits(rows, seed=1) != once
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_even_a_few_tasks_without_a_split_have_one_for_training_and_one_for_the_test(file, count):
+    rows = read_tasks(file(*({"id": f"t{i}", "query": "Go."} for i in range(count))))
+
+    assert {row.split for row in with_splits(rows, seed=0)} == {"train", "test"}
 
 
 def test_a_split_that_is_written_stays(file):

@@ -201,6 +201,23 @@ def test_a_new_line_of_a_skill_names_the_revision_and_the_rollouts_behind_it(fol
     assert (line["origin"]["passed"], line["origin"]["rollouts"]) == (1, 2)
 
 
+def test_of_skills_that_no_revision_made_the_later_ones_are_compared_with_the_first(tmp_path):
+    folder = recorded(tmp_path)
+    with closing(sqlite3.connect(folder / "wer.sqlite")) as db, db:
+        for old, new in (("seed", "old"), ("refined", "new")):
+            db.execute(
+                "update documents set key = ? where key = ?", (f"{new} shop/refunds", f"{old} shop/refunds")
+            )
+
+    first, later = (
+        answer(folder, "skill", {"condition": each, "domain": "shop/refunds"}) for each in ("old", "new")
+    )
+
+    assert (first["base"]["condition"], later["base"]["condition"]) == ("none", "old")
+    assert ("-", "1. Refund what is asked.") in [(row["sign"], row["text"]) for row in later["diff"]]
+    assert not later["revised"]
+
+
 def test_a_pair_begins_just_before_the_rollouts_part(folder):
     found = answer(folder, "pair", {"a": "good-rollout", "b": "bad-rollout"})
 

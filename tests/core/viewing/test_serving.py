@@ -156,6 +156,11 @@ def test_a_port_that_is_taken_is_named_with_what_to_do():
             bound(port)
 
 
+def test_of_two_that_want_a_port_at_the_same_moment_one_is_told():
+    with closing(bound(0)) as first, pytest.raises(WerError, match="Choose another with --port"):
+        bound(first.getsockname()[1])
+
+
 def test_a_port_that_is_no_port_is_refused():
     with pytest.raises(WerError, match="cannot listen on port 70000"):
         bound(70_000)

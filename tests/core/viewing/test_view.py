@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -79,6 +80,9 @@ async def test_a_run_is_seen_from_its_table_to_the_pair_behind_a_line(address, r
         await browsed.tab("Skills")
         await page.click("text=a matched pair")
         pair = await browsed.settled()
+        await browsed.tab("Skills")
+        await page.click("text=from no skill")
+        alone = await browsed.settled()
         await page.click("text=WER")
         listed = await browsed.settled()
 
@@ -87,6 +91,7 @@ async def test_a_run_is_seen_from_its_table_to_the_pair_behind_a_line(address, r
     assert "refined skill" in overview and "100.0 [" in overview
     assert "mended 1" in pairs
     assert "not paid" in pair and "here they part" in pair
+    assert "Changes to the seed skill" not in alone and "Its lines" in alone
     assert all(run.name in listed for run in runs)
     assert browsed.wrong == []
 
@@ -127,6 +132,50 @@ async def test_nothing_runs_that_skills_tasks_and_trajectories_have_in_them(addr
     assert browsed.wrong == []
     assert "<script>window.ran = 1</script>" in read
     assert "U+001B" in read and "U+202E" in read and "U+D800" not in read
+
+
+@pytest.mark.slow
+async def test_the_rest_of_a_long_text_goes_on_where_its_beginning_ends(tmp_path):
+    folder = recorded(tmp_path, "\U0001f600" * 60, text_length=4_000)
+    wanted = "answer to good " + "\U0001f600" * 60 + " " + "x" * 4_000
+
+    with viewed(str(folder)) as address:
+        async with browsing() as browsed:
+            await browsed.page.goto(address)
+            await browsed.settled()
+            await browsed.page.evaluate(
+                "hash => { location.hash = hash }", f"#/{folder.name}/rollout?key=good-rollout"
+            )
+            await browsed.page.click("button.more")
+            await browsed.page.wait_for_selector("button.more", state="detached")
+            texts = await browsed.page.eval_on_selector_all(
+                ".event .words", "all => all.map(each => each.textContent)"
+            )
+
+    assert wanted in texts
+
+
+@pytest.mark.slow
+async def test_the_difference_of_two_texts_is_marked_in_whole_characters(tmp_path):
+    folder = recorded(tmp_path)
+    with closing(sqlite3.connect(folder / "wer.sqlite")) as db, db:
+        for key, face in (("good-rollout", "\U0001f600"), ("bad-rollout", "\U0001f641")):
+            db.execute(
+                "update rollouts set json = replace(json, 'I will see.', ?) where key = ?",
+                (f"I see {face}", key),
+            )
+
+    with viewed(str(folder)) as address:
+        async with browsing() as browsed:
+            await browsed.page.goto(address)
+            await browsed.tab("Pairs")
+            await browsed.page.click("text=side by side")
+            await browsed.settled()
+            marks = await browsed.page.eval_on_selector_all(
+                "mark", "all => all.map(each => each.textContent)"
+            )
+
+    assert marks[:2] == ["\U0001f600", "\U0001f641"]
 
 
 @pytest.mark.slow

@@ -99,13 +99,15 @@ function side(rollout, ...children) {
 }
 
 // What two texts do not share, between their common beginning and their common end.
-function marked(left, right) {
+function marked(left_text, right_text) {
+  const [left, right] = [[...left_text], [...right_text]]; // whole characters: halves of two cannot be shown
   let from = 0;
   const shortest = Math.min(left.length, right.length);
   while (from < shortest && left[from] === right[from]) from += 1;
   let to_end = 0;
   while (to_end < shortest - from && left[left.length - 1 - to_end] === right[right.length - 1 - to_end]) to_end += 1;
   if (from + to_end < shortest / 3) return [null, null];
-  const one = (text) => el("span", {}, text.slice(0, from), el("mark", {}, text.slice(from, text.length - to_end)), text.slice(text.length - to_end));
+  const part = (text, start, end) => text.slice(start, end).join("");
+  const one = (text) => el("span", {}, part(text, 0, from), el("mark", {}, part(text, from, text.length - to_end)), part(text, text.length - to_end));
   return [one(left), one(right)];
 }

@@ -116,8 +116,9 @@ export function clipped(found, ask_more = null) {
     class: "more",
     click: async () => {
       button.disabled = true;
-      const rest = await ask_more(found.text.length);
-      button.replaceWith(clipped(rest, (length) => ask_more(found.text.length + length)));
+      const length = [...found.text].length; // the server counts characters, and not their halves
+      const rest = await ask_more(length);
+      button.replaceWith(clipped(rest, (more) => ask_more(length + more)));
     },
   }, words);
   return el("span", {}, body, button);

@@ -1,10 +1,10 @@
 // Published skills: what changed in them, and the rollouts that each new line was written from.
 
 import { el, percent, plural } from "./text.js";
-import { ask } from "./asking.js";
+import { ask, inFile } from "./asking.js";
 import { chips, clipped, diff, empty, link, section, to, verdict } from "./parts.js";
 
-const ORDER = ["refined", "untrained", "skill", "seed"];
+const ORDER = ["refined", "untrained", "new", "skill", "seed"];
 
 export async function skills(run, query) {
   const { rows } = await ask(run, "skills");
@@ -36,10 +36,13 @@ function changes(run, found) {
   const traced = found.diff.filter((row) => row.sign === "+" && row.text.trim());
   const known = traced.filter((row) => row.origin);
   const note = `${known.length} of ${plural(traced.length, "new line")} traced to a revision`;
+  const others = [{ condition: "none", title: "no skill" }, ...found.bases];
+  const compared = ({ condition, title }) => ({ title: `from ${title}`, address: to(run, "skills", { domain: found.domain, condition: found.condition, base: condition }), on: condition === found.base.condition });
   return section(
     found.base.condition === "none" ? "Its lines" : `Changes to the ${found.base.title}`,
-    traced.length ? note : null,
-    found.diff.length ? diff(found.diff, (row) => (row.sign === "+" && row.text.trim() ? origin(run, row.origin) : null)) : empty("The two are equal."),
+    traced.length && found.revised ? note : null,
+    inFile || others.length < 2 ? null : chips("compared with", others.map(compared)),
+    found.diff.length ? diff(found.diff, (row) => (found.revised && row.sign === "+" && row.text.trim() ? origin(run, row.origin) : null)) : empty("The two are equal."),
   );
 }
 
