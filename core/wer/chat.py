@@ -12,6 +12,8 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attrs import evolve
+
 from wer.errors import ModelUnavailable
 from wer.records import Json, JsonObject, Message, Reply, ToolCall, ToolSpec, Usage
 
@@ -154,6 +156,26 @@ def _depth(text: str) -> int:
 def dumps(value: Json) -> str:
     """Write JSON as prompts and requests carry it: one line, in its own script."""
     return json.dumps(value, ensure_ascii=False, default=dict)
+
+
+def cleaned(reply: Reply) -> Reply:
+    """The same, without lone surrogates: a model of a plugin may have read the format by itself."""
+    words = [reply.text, reply.finish, *reply.malformed]
+    words += [part for call in reply.calls for part in (call.name, call.id, dumps(call.arguments))]
+    if (whole := "\0".join(words)) == clean(whole):
+        return reply
+    return evolve(
+        reply,
+        text=clean(reply.text),
+        calls=tuple(
+            ToolCall(
+                name=clean(call.name), arguments=json.loads(clean(dumps(call.arguments))), id=clean(call.id)
+            )
+            for call in reply.calls
+        ),
+        malformed=tuple(map(clean, reply.malformed)),
+        finish=clean(reply.finish),
+    )
 
 
 def clean(text: str) -> str:

@@ -17,6 +17,7 @@ from attrs import frozen
 
 from wer.errors import InfrastructureError, WerError
 from wer.toolbox import EpisodeOver
+from wer_agents.watching import watched
 
 _GRACE_S = 5.0
 """Seconds in which a coroutine that was cancelled must have ended; a thread can't be ended."""
@@ -40,9 +41,12 @@ async def call(name: str, function: Callable[..., Any], **given: Any) -> Any:
     """
     home = Path.cwd()
     try:
-        told = await (_as_task(function, given) if is_coroutine(function) else _in_thread(function, given))
+        if is_coroutine(function):
+            told = await _as_task(name, function, given)
+        else:
+            told = await _in_thread(function, given)
         if inspect.isawaitable(told.result):
-            told = await _as_task(lambda: told.result, {})
+            told = await _as_task(name, lambda: told.result, {})
     finally:
         _return_to(home)
     error = told.error
@@ -94,14 +98,15 @@ def _seen(ended: asyncio.Future[Any]) -> None:
         ended.exception()
 
 
-async def _as_task(function: Callable[..., Any], given: dict[str, Any]) -> _Told:
+async def _as_task(name: str, function: Callable[..., Any], given: dict[str, Any]) -> _Told:
     """Await it as a task of its own: it may be cancelled by itself, or go on when it is cancelled."""
 
     async def run() -> _Told:
         try:
-            return _Told(await function(**given))
-        except KeyboardInterrupt:  # the user's: who presses Ctrl-C twice means it
-            raise
+            with watched(name):
+                return _Told(await function(**given))
+        except KeyboardInterrupt as stop:  # the user's: who presses Ctrl-C twice means it
+            raise KeyboardInterrupt(f"{name} was at {_place(stop)}") from stop
         except BaseException as error:
             return _Told(error=error)
 
@@ -149,5 +154,7 @@ def _return_to(home: Path) -> None:
 
 def _place(error: BaseException) -> str:
     """Where it was raised, as the last line of a traceback says it."""
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = [
+        each for each in traceback.extract_tb(error.__traceback__) if each.name != "_on_sigint"
+    ]  # asyncio's
     return f"{frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else "somewhere"

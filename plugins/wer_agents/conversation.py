@@ -14,7 +14,8 @@ from wer.records import UNTOLD, End, Json, JsonObject, Message, Outcome, Step, T
 from wer_agents.assignment import assignment
 from wer_agents.calling import until
 from wer_agents.loopback import Door
-from wer_agents.outcomes import last_answer, read_steps, settled
+from wer_agents.messages import read_steps
+from wer_agents.outcomes import last_answer, settled
 from wer_agents.visit import Visit
 
 Ask: TypeAlias = Callable[[JsonObject], Awaitable[Outcome]]
@@ -46,11 +47,10 @@ class Conversation:
 
     async def turns(self) -> Trajectory:
         """Ask once a turn; the agent calls the tools that are served to it."""
-        visit, session = self.visit, self.visit.session
+        visit = self.visit
         task = {"id": self.task.id, "domain": self.task.domain, "context": self.task.context}
-        at: Turn | End = await session.begin()
+        at: Turn | End = await visit.begin()
         while isinstance(at, Turn):
-            visit.record.turn = at.index
             outcome = await self._asked(self.request(at.message, task))
             self.history.append(Message(role="user", content=at.message))
             if outcome is None:
@@ -58,15 +58,13 @@ class Conversation:
                 at = visit.end
             else:
                 text = last_answer(outcome, self.name)
-                visit.record.answered(text)
                 self.history.append(Message(role="assistant", content=text))
-                at = await session.say(text)
-        messages = tuple(message.content for message in self.history if message.role == "user")
-        return self._trajectory(messages, visit.record.steps, at)
+                at = await visit.say(text)
+        return self._trajectory(tuple(visit.messages), visit.record.steps, at)
 
     async def whole(self, session: Settling) -> Trajectory:
         """Ask once for all turns; the agent says what it did and left behind."""
-        await self.visit.session.begin()
+        await self.visit.begin()
         task = assignment(self.task)
         outcome = await self._asked(self.request("\n\n".join(task.turns), task.table()))
         assert outcome is not None  # nothing but the agent ends such an episode

@@ -13,7 +13,7 @@ from wer.contracts import AgentSetup, Executor
 from wer.errors import AgentError, InfrastructureError, ModelError
 from wer.records import Json, JsonObject, Outcome, Skill
 from wer.redaction import redacted
-from wer.serving.answers import read_json
+from wer.serving.answers import for_now, read_json
 from wer.tables import structure
 from wer_agents import resetting
 from wer_agents.assignment import skill_text
@@ -22,8 +22,6 @@ from wer_agents.options import OutsideOptions, check_url, secret
 from wer_agents.outside import OutsideAgent
 from wer_agents.telling import read_outcome
 from wer_agents.upstream import upstream_of
-
-_FOR_NOW = frozenset({408, 409, 425, 429})
 
 
 @frozen(kw_only=True)
@@ -109,7 +107,7 @@ class Endpoint:
         said = str(told)[:500]
         for each in secrets:
             said = said.replace(each, "***")
-        if status >= 500 or status in _FOR_NOW:
+        if for_now(status):
             raise InfrastructureError(f"{self.name} answered {status}: {said}")
         raise ModelError(
             f"{self.name} answered {status} ({said or 'nothing'}). Expected 200 and an outcome as JSON: check the "

@@ -9,17 +9,19 @@ from attrs import frozen
 
 from wer.contracts import AgentSetup, Executor, Session, Settling
 from wer.errors import AgentError
-from wer.records import End, JsonObject, Skill, Task, Trajectory, Turn
+from wer.records import UNTOLD, End, JsonObject, Skill, Task, Trajectory, Turn
 from wer.tables import structure
 from wer.toolbox import Tools
 from wer_agents import resetting
 from wer_agents.assignment import assignment, refuse_scripts, skill_text
 from wer_agents.calling import call
+from wer_agents.episode import Episode
 from wer_agents.finding import Found, find_agent
+from wer_agents.messages import read_steps
 from wer_agents.options import Options
-from wer_agents.outcomes import read_steps, read_usage, settled
+from wer_agents.outcomes import read_usage, settled
+from wer_agents.recording import Record
 from wer_agents.resetting import Reset
-from wer_agents.transcript import Transcript
 from wer_agents.turns import Turns
 
 
@@ -94,10 +96,13 @@ class OwnTools(_Function):
         began = time.monotonic()
         await session.begin()
         given = self.agent.arguments(task=assignment(task), skill=skill_text(skill), seed=seed)
-        told = await call(f"{self.agent.name} on {task.id}", self.agent.function, **given)
-        outcome = settled(told, task, self.agent.name)
-        usage = read_usage(outcome.usage)
-        self.setup.charge(usage)
+        usage = UNTOLD  # of an agent that fails, too
+        try:
+            told = await call(f"{self.agent.name} on {task.id}", self.agent.function, **given)
+            outcome = settled(told, task, self.agent.name)
+            usage = read_usage(outcome.usage)
+        finally:
+            self.setup.charge(usage)
         steps = read_steps(outcome.messages, turns=task.turns)
         return Trajectory(
             messages=task.turns,
@@ -127,10 +132,12 @@ class CallsTools(_Function):
                 "parameter context, and put it into the prompt before the skill."
             )
         await self._prepare(task)
-        turns = Turns(transcript=Transcript(session), agent=self.agent, task=task, charge=self.setup.charge)
+        began = time.monotonic()
+        episode = Episode(session=session, record=Record(skill=skill, own=False))
+        turns = Turns(episode=episode, agent=self.agent, task=task, charge=self.setup.charge)
         tools = Tools(task.tools, turns.caller())
         memory: dict[str, Any] = {}
-        here: Turn | End = await turns.transcript.begin()
+        here: Turn | End = await episode.begin()
         try:
             while isinstance(here, Turn):
                 here = await turns.turn(
@@ -142,5 +149,14 @@ class CallsTools(_Function):
                     seed=seed,
                 )
         finally:
-            turns.transcript.leave()
-        return turns.transcript.trajectory(seed=seed, usage=turns.settle(), skill_loaded=turns.skill_loaded)
+            usage = turns.settle()
+            await episode.close()
+        return Trajectory(
+            messages=tuple(episode.messages),
+            steps=episode.record.steps,
+            end=here,
+            seed=seed,
+            usage=usage,
+            wall_s=time.monotonic() - began,
+            skill_loaded=turns.skill_loaded,
+        )

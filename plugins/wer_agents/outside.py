@@ -83,7 +83,7 @@ class OutsideAgent:
         await self.reset(task)
         own = isinstance(session, Settling)
         record = Record(skill=skill, own=own, turns=task.turns if own else ())
-        visit = Visit(task=task, skill=skill, session=session, record=record)
+        visit = Visit(task=task, session=session, record=record)
         async with (
             opened(visit, self.upstream, self.setup) as door,
             self.way.opened(skill, visit.token) as ask,

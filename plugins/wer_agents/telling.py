@@ -9,9 +9,8 @@ from wer.chat import loads
 from wer.errors import AgentError
 from wer.records import Json, Outcome
 from wer.tables import nearest
-from wer_agents.outcomes import read_usage
+from wer_agents.outcomes import MOST_TOLD, read_usage
 
-_MOST_BYTES = 16 << 20
 _KEYS = ("messages", "state", "usage", "skill_loaded", "task")
 
 
@@ -65,12 +64,12 @@ def outcome_in(file: Path, *, agent: str, answer: str) -> Outcome:
         if not file.is_file():
             raise OSError("it is no file")
         with file.open("rb") as opened:
-            content = opened.read(_MOST_BYTES + 1)
+            content = opened.read(MOST_TOLD + 1)
     except OSError as error:
         raise AgentError(f"the outcome of {agent} can't be read: {error}. Write an ordinary file.") from error
-    if len(content) > _MOST_BYTES:
+    if len(content) > MOST_TOLD:
         raise AgentError(
-            f"the outcome of {agent} is larger than {_MOST_BYTES >> 20} MiB. Leave out what no check needs."
+            f"the outcome of {agent} is larger than {MOST_TOLD >> 20} MiB. Leave out what no check needs."
         )
     try:
         told: Json = loads(content.decode("utf-8"))

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from typing import Any
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from wer.errors import AgentError
 from wer.records import UNTOLD, End, Observation, Outcome, Task, ToolCall, Turn, Usage
 from wer.toolbox import EpisodeOver
 from wer_agents.calling import call, is_coroutine, until
+from wer_agents.episode import Episode
 from wer_agents.finding import Found
 from wer_agents.outcomes import last_answer, read_usage, settled
-from wer_agents.transcript import Transcript
 
 
 @frozen(kw_only=True)
@@ -26,7 +26,7 @@ class _Told:
     skill_loaded: bool | None
 
 
-@frozen(kw_only=True, eq=False)
+@define(kw_only=True, eq=False)
 class Turns:
     """One rollout under way.
 
@@ -34,11 +34,12 @@ class Turns:
         charge: Told what a turn cost as soon as the agent says it.
     """
 
-    transcript: Transcript
+    episode: Episode
     agent: Found
     task: Task
     charge: Callable[[Usage], None]
     _told: list[_Told] = field(factory=list)
+    _begun: int = 0
 
     @property
     def skill_loaded(self) -> bool | None:
@@ -49,14 +50,14 @@ class Turns:
     def caller(self) -> Callable[[ToolCall], Any]:
         """What runs a call of a tool: a coroutine, or for an agent in a thread a function that waits."""
         if is_coroutine(self.agent.function):
-            return self.transcript.call
+            return self._call
         loop = asyncio.get_running_loop()
 
         def wait_for(wanted: ToolCall) -> Observation:
-            if self.transcript.over.is_set():  # the loop may be gone too
+            if self.episode.over.is_set():  # the loop may be gone too
                 raise EpisodeOver
             try:
-                return asyncio.run_coroutine_threadsafe(self.transcript.call(wanted), loop).result()
+                return asyncio.run_coroutine_threadsafe(self._call(wanted), loop).result()
             except CancelledError:
                 raise EpisodeOver from None
 
@@ -65,26 +66,32 @@ class Turns:
     async def turn(self, **offered: Any) -> Turn | End:
         """Have the agent act in one turn, and take its answer."""
         name = f"{self.agent.name} on {self.task.id}"
-        answer = await until(
-            call(name, self.agent.function, **self.agent.arguments(**offered)), self.transcript.over
-        )
-        if self.transcript.broken is not None:
-            raise self.transcript.broken
-        if self.transcript.end is not None:
-            self._note(UNTOLD, None)
-            return self.transcript.end
+        self._begun += 1
+        acting = call(name, self.agent.function, **self.agent.arguments(**offered))
+        answer = await until(acting, self.episode.over)
+        await self.episode.settle()
+        if self.episode.error is not None:
+            raise self.episode.error
+        if self.episode.end is not None:
+            return self.episode.end
         outcome = self._outcome(answer)
         text = last_answer(outcome, self.agent.name)
         self._note(read_usage(outcome.usage), outcome.skill_loaded)
-        return await self.transcript.say(text)
+        return await self.episode.say(text)
 
     def settle(self) -> Usage:
-        """What the rollout used: as said, and unknown once where a turn didn't say."""
+        """What the rollout used: as said, and unknown once where a turn didn't say, or failed."""
         known = sum((told.usage for told in self._told if not told.usage.untold), Usage())
-        if all(not told.usage.untold for told in self._told):
+        if len(self._told) == self._begun and not any(told.usage.untold for told in self._told):
             return known
         self.charge(UNTOLD)
         return known + UNTOLD
+
+    async def _call(self, wanted: ToolCall) -> Observation:
+        answer = await self.episode.call(wanted)
+        if answer is None or answer.end is not None:
+            raise EpisodeOver
+        return answer.observations[0]
 
     def _note(self, usage: Usage, skill_loaded: bool | None) -> None:
         self._told.append(_Told(usage=usage, skill_loaded=skill_loaded))

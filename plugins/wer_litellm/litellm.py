@@ -13,7 +13,7 @@ from wer.chat import reply_from_wire, schema_to_wire, to_wire, tools_to_wire
 from wer.errors import ConfigError, ModelError, ModelUnavailable, PromptTooLong, WerError
 from wer.records import Json, JsonObject, Message, Reply, Sampling, ToolSpec
 from wer.redaction import hidden
-from wer.serving.answers import seconds
+from wer.serving.answers import for_now, seconds
 
 _TIMEOUT_S = 600.0
 
@@ -123,8 +123,8 @@ def _failure(name: str, error: Exception, kinds: Any) -> WerError:
     if isinstance(error, kinds.ContextWindowExceededError):
         return PromptTooLong(f"{said}. Shorten the skill, or use a model with a larger context.")
     status = getattr(error, "status_code", None)
-    for_now = (kinds.Timeout, kinds.APIConnectionError, kinds.RateLimitError, TimeoutError, OSError)
-    if isinstance(error, for_now) or (isinstance(status, int) and (status >= 500 or status in {408, 429})):
+    passing = (kinds.Timeout, kinds.APIConnectionError, kinds.RateLimitError, TimeoutError, OSError)
+    if isinstance(error, passing) or (isinstance(status, int) and for_now(status)):
         headers = getattr(getattr(error, "response", None), "headers", None) or {}
         kind = str(status or type(error).__name__)
         return ModelUnavailable(said, retry_after_s=seconds(headers.get("retry-after")), kind=kind)

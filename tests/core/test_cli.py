@@ -51,6 +51,8 @@ def wer(monkeypatch, capfd, tmp_path):
             "no environment named 'bfvl' (installed: bfcl, mcp, tau2)",
         ),
         ([*RUN, "--backend", "grop"], "no optimizer named 'grop'"),
+        ([*RUN, "--max-rollouts", "1.5"], "--max-rollouts: '1.5' is no whole number"),
+        (["bench", *RUN[1:], "--search-rollouts", "1.5"], "'1.5' is no whole number"),
         ([*RUN, "--preset", "cup"], "did you mean 'cpu'"),
         ([*RUN, "--set", "trainign.k=4"], "did you mean 'training'"),
         ([*RUN, "--set", "training.k=1"], "k must be"),

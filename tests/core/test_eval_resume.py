@@ -88,6 +88,17 @@ def test_a_cut_gate_goes_on_and_answers_as_an_unbroken_one(wer, skill, tmp_path)
     assert answer == (folder / "gate.json").read_text() == (unbroken / "gate.json").read_text()
 
 
+def test_every_look_of_a_gate_has_the_trials_of_all_executors(wer, skill, tmp_path):
+    several = ("--more-executors=scribe/b", "--trials=3")
+
+    wer("eval", skill("same", "try"), "--against", skill("other", "try"), *WORLD, *several)
+
+    (folder,) = (tmp_path / "runs").iterdir()
+    store = Store(folder / "wer.sqlite")
+    measured = [len(store.results(executor)) for executor in ("scribe/a", "scribe/b")]
+    assert measured == [2 * 8 * 3] * 2, "two skills, eight tasks, three trials with each executor"
+
+
 @pytest.mark.parametrize(("gate", "status"), [(["--gate"], 1), ([], 0)])
 def test_only_a_gate_ends_with_the_answer_as_its_status(wer, skill, gate, status):
     ended, printed = wer(

@@ -111,6 +111,7 @@ def test_the_exit_status_says_how_it_came_out(tmp_path, steps, status):
                     str(new),
                     "--against",
                     str(old),
+                    "--gate",
                     "--env=bfcl",
                     f"--executor=openai/mock@{mock.url}",
                 ),

@@ -6,7 +6,7 @@ import pytest
 
 from wer.errors import BudgetExhausted, ModelError, ModelUnavailable
 from wer.loop.ledger import Budget, Ledger, RoleModel
-from wer.records import Message, Reply, Sampling, Usage
+from wer.records import Message, Reply, Sampling, ToolCall, Usage
 from wer.store import Store
 
 
@@ -49,6 +49,18 @@ def store(tmp_path):
 
 async def ask(model):
     return await model.complete([Message(role="user", content="hi")], (), Sampling())
+
+
+async def test_what_no_store_can_keep_is_replaced_in_an_answer_of_any_plugins_model(store):
+    half = "\ud83d"
+    call = ToolCall(name=f"say{half}", arguments={f"to{half}": [half]}, id=half)
+    odd = Reply(text=f"hi {half}", calls=(call,), malformed=(half,), finish=half)
+
+    answer = await ask(role(store, odd))
+
+    shown = "\N{REPLACEMENT CHARACTER}"
+    assert (answer.text, answer.malformed, answer.finish) == (f"hi {shown}", (shown,), shown)
+    assert answer.calls == (ToolCall(name=f"say{shown}", arguments={f"to{shown}": [shown]}, id=shown),)
 
 
 async def test_a_busy_model_is_asked_again_and_the_user_is_told(store):

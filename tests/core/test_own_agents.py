@@ -204,6 +204,16 @@ def test_an_agent_that_hangs_is_given_up_after_the_time_for_a_rollout(desk, caps
     assert "took more than 0.05 s" in " ".join(capsys.readouterr().err.split())
 
 
+def test_an_interrupt_in_a_coroutine_ends_the_run_and_names_the_agent(desk, capsys):
+    interrupted = DESK.replace('if "carefully"', 'raise KeyboardInterrupt\n        if ""')
+    write(interrupted.replace("def clerk", "async def clerk"))
+
+    assert evaluate() == 130
+
+    said = " ".join(capsys.readouterr().err.split())
+    assert "wer: interrupted: your agent desk.py:clerk on desk/t3 was at" in said and "in clerk" in said
+
+
 def test_a_cap_that_could_not_be_kept_ends_the_run_with_the_remedy(desk, capsys):
     assert evaluate("--max-tokens=1000000") == 2
 

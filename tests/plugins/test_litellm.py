@@ -131,7 +131,7 @@ def test_a_missing_key_is_noticed_without_asking(litellm):
     litellm.validate_environment = lambda name: {"missing_keys": missing.get(name, [])}
     offered = wer_models()
 
-    with pytest.raises(ModelError, match="no API key for litellm/anthropic/c. Set ANTHROPIC_API_KEY"):
+    with pytest.raises(ModelError, match=r"no API key for litellm/anthropic/c\. Set ANTHROPIC_API_KEY"):
         offered["anthropic"].check("c")
     offered["litellm"].check("azure/c")  # which may have a token of the cloud in the place of a key
     offered["litellm"].check("anthropic/c@http://127.0.0.1:9/")

@@ -83,8 +83,8 @@ def main(words: Sequence[str] | None = None) -> None:
             sys.exit(141)
         _complain(console, f"wer: {error}. Check the path, permissions and space.")
         sys.exit(2)
-    except KeyboardInterrupt:
-        console.print("wer: interrupted", markup=False)
+    except KeyboardInterrupt as interrupt:
+        console.print(f"wer: interrupted{f': {interrupt}' if interrupt.args else ''}", markup=False)
         sys.exit(128 + ended_by[-1])
 
 

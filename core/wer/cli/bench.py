@@ -13,7 +13,7 @@ from rich.console import Console
 
 from wer import plugins
 from wer.cli.forecast import foresee
-from wer.cli.options import DryRun, Runs, Settings, listed
+from wer.cli.options import DryRun, Runs, Settings, Whole, listed
 from wer.cli.performing import conclude, going_on, new_folder, perform
 from wer.configuration import RunConfig
 from wer.errors import ConfigError
@@ -55,10 +55,10 @@ def bench(
         str, Parameter(help="Each method once a seed, for the spread over trainings: 0,1,2.")
     ] = "",
     search_rollouts: Annotated[
-        int | None, Parameter(help="Rollouts that each method may search with.")
+        Whole | None, Parameter(help="Rollouts that each method may search with.")
     ] = None,
     search_tokens: Annotated[
-        int | None, Parameter(help="Tokens that each method may search with, all roles.")
+        Whole | None, Parameter(help="Tokens that each method may search with, all roles.")
     ] = None,
     resume: Annotated[str | None, Parameter(help="Go on with this comparison (id or folder).")] = None,
     dry_run: DryRun = False,

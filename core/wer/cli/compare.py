@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from wer import plugins
 from wer.cli.forecast import foresee
-from wer.cli.options import DryRun, Runs, Settings
+from wer.cli.options import DryRun, Runs, Settings, Whole
 from wer.cli.performing import perform_job, report
 from wer.jobs import comparison, named_skills
 
@@ -20,7 +20,7 @@ def compare(
     *more: Path,
     settings: Settings = Settings(),  # noqa: B008
     split: Literal["train", "test"] = "test",
-    trials: Annotated[int | None, Parameter(help="Rollouts a task of each skill. Default: 3.")] = None,
+    trials: Annotated[Whole | None, Parameter(help="Rollouts a task of each skill. Default: 3.")] = None,
     dry_run: DryRun = False,
     runs: Runs = Path("runs"),
 ) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from wer import plugins
 from wer.cli.asked import Asked
 from wer.cli.forecast import foresee
-from wer.cli.options import DryRun, Runs, Settings
+from wer.cli.options import DryRun, Runs, Settings, Whole
 from wer.cli.performing import going_on, new_folder, perform, report
 from wer.configuration import RunConfig
 from wer.errors import ConfigError
@@ -24,7 +24,9 @@ def evaluate(
     *,
     settings: Settings = Settings(),  # noqa: B008
     split: Literal["train", "test"] = "test",
-    trials: Annotated[int | None, Parameter(help="Rollouts a task under each condition. Default: 3.")] = None,
+    trials: Annotated[
+        Whole | None, Parameter(help="Rollouts a task under each condition. Default: 3.")
+    ] = None,
     aa: Annotated[
         bool,
         Parameter(help="Measure the skill again, with other seeds: how much is noise.", negative=()),

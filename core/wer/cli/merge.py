@@ -15,7 +15,7 @@ from rich.console import Console
 
 from wer import plugins
 from wer.cli.forecast import foresee
-from wer.cli.options import DryRun, Runs, Settings
+from wer.cli.options import DryRun, Runs, Settings, Whole
 from wer.cli.performing import perform_job
 from wer.configuration import LimitsConfig, MergeConfig
 from wer.errors import ConfigError, SkillError
@@ -44,7 +44,7 @@ def merge(
     ],
     max_words: Annotated[int, Parameter(validator=validators.Number(gte=20))] = 400,
     check_rollouts: Annotated[
-        int | None,
+        Whole | None,
         Parameter(
             validator=validators.Number(gte=1),
             help="With --env: rollouts of each skill, and of the merged one on the same tasks. Default: 6.",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from attrs import asdict, frozen
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 from rich.console import Console
 
 from wer import folders
@@ -15,6 +16,16 @@ from wer.errors import ConfigError
 from wer.gpus import split_assignments
 from wer.records import Json
 
+
+def _whole(_: object, tokens: Sequence[Token]) -> int:
+    """Read a whole number; cyclopts by itself would make 2 of 1.5."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value!r} is no whole number. Write one such as 200") from None
+
+
+Whole: TypeAlias = Annotated[int, Parameter(converter=_whole)]
 Runs = Annotated[Path, Parameter(help="Where run folders are.")]
 DryRun = Annotated[bool, Parameter(help="Check the configuration, print the forecast and stop.", negative=())]
 VerifierName = Annotated[
@@ -111,10 +122,10 @@ class Settings:
         list[str] | None,
         Parameter(help="Any setting: --set training.k=8. Repeat for several.", negative=()),
     ] = None
-    seed: Annotated[int | None, Parameter(help="Of every die that is rolled. Default: 0.")] = None
-    max_rollouts: Annotated[int | None, Parameter(help="Stop, resumably, after so many rollouts.")] = None
+    seed: Annotated[Whole | None, Parameter(help="Of every die that is rolled. Default: 0.")] = None
+    max_rollouts: Annotated[Whole | None, Parameter(help="Stop, resumably, after so many rollouts.")] = None
     max_tokens: Annotated[
-        int | None, Parameter(help="Stop, resumably, after so many tokens, all roles together.")
+        Whole | None, Parameter(help="Stop, resumably, after so many tokens, all roles together.")
     ] = None
     max_cost: Annotated[
         float | None, Parameter(help="Stop, resumably, after so many US dollars, all roles together.")

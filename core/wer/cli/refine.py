@@ -12,7 +12,7 @@ from rich.console import Console
 
 from wer import jobs, plugins
 from wer.cli.forecast import foresee
-from wer.cli.options import DryRun, Runs, Settings
+from wer.cli.options import DryRun, Runs, Settings, Whole
 from wer.cli.performing import going_on, new_folder, perform
 from wer.configuration import RunConfig
 from wer.errors import ConfigError
@@ -28,7 +28,7 @@ def refine(
     *,
     settings: Settings = Settings(),  # noqa: B008
     rounds: Annotated[
-        int | None, Parameter(help="The most revisions of each training task's skill. Default: 2.")
+        Whole | None, Parameter(help="The most revisions of each training task's skill. Default: 2.")
     ] = None,
     resume: Annotated[
         str | None,

@@ -6,6 +6,7 @@ import copy
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -19,6 +20,8 @@ from wer.records import Evidence, Json, JsonObject, Task, ToolCall, Trajectory, 
 
 PATIENCE_S = 60.0
 """Seconds that a check may take: it compares stored data."""
+_SOON_S = 1.0
+"""Seconds after which Ctrl-C means the check, and no more the run that it is part of."""
 
 
 @frozen(kw_only=True)
@@ -105,26 +108,38 @@ class CheckVerifier:
 
 
 class TooSlow(BaseException):
-    """A check gave no answer in time. Not an `Exception`, which a check may swallow."""
+    """A check gave no answer in time, or till Ctrl-C. Not an `Exception`, which a check may swallow."""
 
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Interrupt a check that hangs. Only the main thread can be interrupted."""
+    """Interrupt a check that hangs, at Ctrl-C or by itself. Only the main thread can be interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def interrupt(signum: int, frame: FrameType | None) -> None:
+    began, usual = time.monotonic(), signal.getsignal(signal.SIGINT)
+
+    def expired(signum: int, frame: FrameType | None) -> None:
         raise TooSlow(f"no answer within {PATIENCE_S:g} s")
 
-    previous = signal.signal(signal.SIGALRM, interrupt)
+    def interrupted(signum: int, frame: FrameType | None) -> None:
+        if callable(usual) and time.monotonic() - began < _SOON_S:
+            usual(signum, frame)
+        else:
+            raise TooSlow("no answer until it was interrupted")
+
+    previous = signal.signal(signal.SIGALRM, expired)
+    if callable(usual):
+        signal.signal(signal.SIGINT, interrupted)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, previous)
+        if callable(usual):
+            signal.signal(signal.SIGINT, usual)
 
 
 def verdict(answer: Any, task_id: str) -> Verdict:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from attrs import evolve, field, frozen
 
+from wer.chat import cleaned
 from wer.contracts import Model
 from wer.errors import BudgetExhausted, ModelUnavailable, SearchSpent
 from wer.loop.retrying import patiently
@@ -135,8 +136,8 @@ class Ledger:
         if self.budget.max_tokens and self._total.untold:
             raise BudgetExhausted(
                 "tokens are capped (--max-tokens, or budget.max_tokens of wer.toml), and your agent doesn't say "
-                "what it uses. Have it return a wer.Outcome with usage; or go on with --max-tokens 0, and cap "
-                "--max-rollouts."
+                "what it uses, or failed before it could. Have it return a wer.Outcome with usage; or go on with "
+                "--max-tokens 0, and cap --max-rollouts."
             )
         if self.budget.max_tokens and tokens >= self.budget.max_tokens:
             raise BudgetExhausted(_stop("--max-tokens", f"{tokens} tokens"))
@@ -145,7 +146,8 @@ class Ledger:
         if self._total.untold:
             raise BudgetExhausted(
                 "money is capped (--max-cost, or budget.max_cost of wer.toml), and your agent doesn't say what it "
-                "uses. Have it return a wer.Outcome with usage; or go on with --max-cost 0, and cap --max-rollouts."
+                "uses, or failed before it could. Have it return a wer.Outcome with usage; or go on with --max-cost 0, "
+                "and cap --max-rollouts."
             )
         if self._total.usd is None:
             raise BudgetExhausted(
@@ -250,7 +252,7 @@ class RoleModel:
             max_tokens=sampling.max_tokens,
             seed=sampling.seed,
         ) as tell:
-            reply = await self._model.complete(messages, tools, sampling)
+            reply = cleaned(await self._model.complete(messages, tools, sampling))
             used = reply.usage
             tell(
                 finish=reply.finish,

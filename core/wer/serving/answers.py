@@ -68,13 +68,18 @@ def failure(where: str, status: int, words: str, wire: Json, retry_after: str | 
         return PromptTooLong(f"{said}. Shorten the skill, or use a model with a larger context.")
     if status == 429 and code in _SPENT:
         return ModelError(f"{said}. The account has no credit left.")
-    if status in _FOR_NOW or status >= 500 or status == 200:
+    if for_now(status) or status == 200:
         return ModelUnavailable(said, retry_after_s=seconds(retry_after), kind=_refusal(status))
     if status in {401, 403}:
         return ModelError(f"{said}. Check the API key and what it may use.")
     if status == 404:
         return ModelError(f"{said}. Check the model's name and the address.")
     return ModelError(said)
+
+
+def for_now(status: int) -> bool:
+    """Whether a server that answered so may answer otherwise when it is asked again."""
+    return status in _FOR_NOW or status >= 500
 
 
 def _unread(text: str, content_type: str) -> str:

@@ -124,6 +124,16 @@ def test_a_run_goes_to_another_process_as_its_folder(words):
     assert wer.Run(run).folder == run.folder
 
 
+def test_a_missing_key_is_named_before_there_is_a_run_folder(words, tmp_path, monkeypatch):
+    for name in ("OPENAI_API_KEY", "WER_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    with pytest.raises(InfrastructureError, match=r"no API key for openai/keyless\. Set OPENAI_API_KEY"):
+        wer.refine(**{**words, "writer": "openai/keyless"})
+
+    assert not (tmp_path / "runs").exists()
+
+
 def test_none_is_a_word_that_is_not_given(words):
     bare = dict.fromkeys(("config", "set", "track", "budget", "resume", "preset", "price", "gpus"))
 

@@ -1,4 +1,5 @@
 import math
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -95,6 +96,20 @@ def test_a_check_that_hangs_is_interrupted_and_an_error_that_names_the_task(monk
 
     with pytest.raises(VerifierError, match=r"TooSlow on task 'a/b': no answer within 0\.05 s"):
         judged(_hang)
+
+
+def test_a_check_that_is_still_at_it_at_ctrl_c_is_named():
+    def slow(task, end):
+        time.sleep(1.05)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(VerifierError, match="TooSlow on task 'a/b': no answer until it was interrupted"):
+        judged(slow)
+
+
+def test_ctrl_c_in_the_midst_of_quick_checks_means_the_run():
+    with pytest.raises(KeyboardInterrupt):
+        judged(lambda task, end: signal.raise_signal(signal.SIGINT))
 
 
 def _hang(task, end):

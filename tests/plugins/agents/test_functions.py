@@ -6,7 +6,9 @@ import asyncio
 import inspect
 import os
 import threading
+import time
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ from wer.records import (
     Usage,
 )
 from wer.references import reference_to
+from wer_agents import watching
 from wer_agents.functions import function_agent
 
 SKILL = Skill(name="greet", description="Greet.", body="## Workflow\n1. Greet whom the user names.\n")
@@ -382,6 +385,37 @@ async def test_the_conversation_that_an_agent_tells_becomes_the_trajectory():
     assert evidence.turns == (TurnEvidence(state=None, said="Done."),)
 
 
+async def test_a_call_that_cannot_be_read_is_kept_as_text():
+    def teller(task, skill, seed):
+        call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"at": '}}
+        return Outcome([{"role": "assistant", "content": "So.", "tool_calls": [call]}])
+
+    trajectory, _ = await settle(teller)
+
+    assert [step.text for step in trajectory.steps] == ['So.\nlook {"at": ']
+
+
+async def test_a_call_whose_agent_no_longer_waits_is_ended_before_the_turn_is():
+    begun = asyncio.Event()
+
+    class Slow(ScriptedSession):
+        async def call(self, calls):
+            begun.set()
+            await asyncio.sleep(0.01)
+            return await super().call(calls)
+
+    async def hasty(turn, skill, tools, context):
+        begun.clear()
+        waiting = asyncio.ensure_future(tools["greet"]("Ada"))
+        await begun.wait()
+        waiting.cancel()
+        return "Bye."
+
+    trajectory = await act(hasty, session=Slow())
+
+    assert [len(step.calls) for step in trajectory.steps] == [1, 0, 1, 0]
+
+
 async def test_an_agent_and_its_tools_may_say_nothing():
     call = {"id": "c", "type": "function", "function": {"name": "close", "arguments": "{}"}}
 
@@ -451,6 +485,56 @@ async def test_a_turn_that_says_nothing_of_its_usage_leaves_the_rollout_unknown_
     assert (trajectory.usage.prompt_tokens, trajectory.usage.untold, trajectory.usage.usd) == (3, 1, None)
     assert sum(charged, Usage()) == trajectory.usage
     assert trajectory.skill_loaded is True
+
+
+@pytest.mark.parametrize("owns", [True, False])
+async def test_what_an_agent_used_before_it_raised_is_unknown_and_not_nothing(owns):
+    charged: list[Usage] = []
+
+    def caller(turn, skill, tools, context):
+        if "Grace" in turn:
+            raise ConnectionError
+        return Outcome("x", usage={"prompt_tokens": 3, "completion_tokens": 1})
+
+    def owner(task, skill, seed):
+        raise ConnectionError
+
+    with pytest.raises(InfrastructureError, match="raised ConnectionError"):
+        await (settle(owner, charged=charged) if owns else act(caller, charged=charged))
+
+    spent = sum(charged, Usage())
+    assert (spent.untold, spent.prompt_tokens) == (1, 0 if owns else 3)
+
+
+async def test_a_coroutine_that_holds_the_loop_is_named_with_its_line_and_the_remedy(monkeypatch):
+    said = StringIO()
+    monkeypatch.setattr("sys.stderr", said)
+    monkeypatch.setattr(watching, "PATIENCE_S", 0.02)
+
+    async def blocker(task, skill, seed):
+        began = time.monotonic()
+        while not said.getvalue().endswith("\n") and time.monotonic() - began < 10:
+            time.sleep(0.01)  # noqa: ASYNC251  (what is wrong with it)
+        return Outcome("x")
+
+    await settle(blocker)
+
+    assert "blocker on desk/a has held the event loop for 0.02 s" in said.getvalue()
+    assert "in blocker): nothing else goes on" in said.getvalue()
+    assert "make it a plain function, which runs in a thread. Ctrl-C, pressed twice" in said.getvalue()
+
+
+async def test_an_agent_that_awaits_is_not_named(monkeypatch, capsys):
+    monkeypatch.setattr(watching, "PATIENCE_S", 0.5)
+
+    async def patient(task, skill, seed):
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+        return Outcome("x")
+
+    await settle(patient)
+
+    assert capsys.readouterr().err == ""
 
 
 async def test_reset_is_called_before_each_rollout():

@@ -51,7 +51,7 @@ class Guest:
 @asynccontextmanager
 async def guest(upstream="", *, own=False, skill=SKILL, token=None, turns=()) -> AsyncIterator[Guest]:
     record = Record(skill=skill, own=own, turns=turns)
-    visit = Visit(task=TASK, skill=skill, session=ScriptedSession(), record=record)
+    visit = Visit(task=TASK, session=ScriptedSession(), record=record)
     behind = Upstream(url=upstream, key="sk-upstream") if upstream else None
     headers = {"Authorization": f"Bearer {visit.token if token is None else token}"}
     async with (
