@@ -160,10 +160,11 @@ def test_the_key_of_any_role_is_missed_before_there_is_a_run_folder(wer, tmp_pat
     assert not (tmp_path / "runs").exists()
 
 
-def test_an_evaluation_and_a_forecast_need_no_key_of_the_writer(wer, tmp_path):
+def test_an_evaluation_and_a_forecast_need_no_key_of_a_writer(wer, tmp_path):
     (tmp_path / "SKILL.md").write_text(SKILL)
 
-    evaluated, _ = wer("eval", "SKILL.md", *RUN[1:], "--writer=openai/keyless", "--set=limits.retries=0")
+    keyless = [f"--set={role}=openai/keyless" for role in ("writer", "seed_writer", "merge_writer")]
+    evaluated, _ = wer("eval", "SKILL.md", *RUN[1:], *keyless, "--set=limits.retries=0")
     status, _ = wer(*RUN, "--writer=openai/keyless", "--dry-run")
 
     assert status == 0

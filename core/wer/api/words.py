@@ -133,18 +133,21 @@ def configured(env: Sequence[str], words: Words, more: Mapping[str, Json]) -> Ru
     default = Path("wer.toml")
     config = words.get("config")
     file = Path(config) if config is not None else default if default.exists() else None
-    given = _settings(words.get("set"))
-    given |= {name: words.get(name) for name in _PLAIN}
-    given["env"] = list(env) or None
-    given["executor"] = named(words.get("executor"), "executor")
-    given["executor_options.reset"] = named(words.get("reset"), "reset")
-    given["executor_options.isolation"] = words.get("isolation")
-    given["gpus"] = _assigned(words.get("gpus"))
-    given["prices"] = words.get("price")
-    given |= {f"budget.max_{'cost' if key == 'usd' else key}": cap for key, cap in _caps(words).items()}
     track = words.get("track") or ()
-    given |= {f"tracking.{name}": {} for name in ([track] if isinstance(track, str) else track)}
-    return resolve(words.get("preset"), file, (), {**given, **more})
+    said: dict[str, Json] = {
+        **{name: words.get(name) for name in _PLAIN},
+        "env": list(env) or None,
+        "executor": named(words.get("executor"), "executor"),
+        "executor_options.reset": named(words.get("reset"), "reset"),
+        "executor_options.isolation": words.get("isolation"),
+        "gpus": _assigned(words.get("gpus")),
+        "prices": words.get("price"),
+        **{f"budget.max_{'cost' if key == 'usd' else key}": cap for key, cap in _caps(words).items()},
+        **{f"tracking.{name}": {} for name in ([track] if isinstance(track, str) else track)},
+        **more,
+    }
+    given = {name: value for name, value in said.items() if value is not None}
+    return resolve(words.get("preset"), file, (), _settings(words.get("set")) | given)
 
 
 def _settings(given: object) -> dict[str, Json]:

@@ -64,7 +64,7 @@ class Asked:
                 f"{folder.name!r} doesn't say what it was asked. If wer.evaluate made it, go on with the same call and "
                 f"resume={str(folder)!r}; or start again."
             ) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, StoreError) as error:
             raise StoreError(
                 f"cannot read {str(folder / _FILE)!r}: {error}. The run folder is damaged."
             ) from error

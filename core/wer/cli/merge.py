@@ -42,7 +42,7 @@ def merge(
     out: Annotated[
         Path, Parameter(name=["--out", "-o"], help="Folder of the merged skill; its name is the skill's.")
     ],
-    max_words: Annotated[int, Parameter(validator=validators.Number(gte=20))] = 400,
+    max_words: Annotated[Whole, Parameter(validator=validators.Number(gte=20))] = 400,
     check_rollouts: Annotated[
         Whole | None,
         Parameter(

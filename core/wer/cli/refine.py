@@ -55,7 +55,7 @@ def refine(
     folder = folder or new_folder(config, runs, found, command=job.command, plan=job.plan)
     refined = perform(config, folder, found, job.work, again="refine")
     _print(folder, before, refined)
-    _print_next(folder, config, refined)
+    _print_next(folder, config, before, refined)
 
 
 def _chosen(
@@ -85,11 +85,13 @@ def _print(folder: Path, before: Skill, refined: Mapping[str, Skill]) -> None:
         store.close()
 
 
-def _print_next(folder: Path, config: RunConfig, refined: Mapping[str, Skill]) -> None:
+def _print_next(folder: Path, config: RunConfig, before: Skill, refined: Mapping[str, Skill]) -> None:
     """Print the command that tells whether each skill is better than the one that it came from."""
     out = Console(highlight=False, soft_wrap=True)
-    out.print("Better than before? The test split says, once you are done choosing:")
-    for name, after in refined.items():
+    changed = {name: after for name, after in refined.items() if after.body != before.body}
+    if changed:
+        out.print("Better than before? The test split says, once you are done choosing:")
+    for name, after in changed.items():
         words = [
             "wer",
             "eval",

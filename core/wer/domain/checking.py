@@ -130,16 +130,16 @@ def _patience() -> Iterator[None]:
             raise TooSlow("no answer until it was interrupted")
 
     previous = signal.signal(signal.SIGALRM, expired)
-    if callable(usual):
-        signal.signal(signal.SIGINT, interrupted)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
     try:
+        if callable(usual):
+            signal.signal(signal.SIGINT, interrupted)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, previous)
         if callable(usual):
             signal.signal(signal.SIGINT, usual)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def verdict(answer: Any, task_id: str) -> Verdict:

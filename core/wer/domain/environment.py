@@ -38,12 +38,19 @@ class DomainOptions:
 
 
 def _texts(values: Iterable[str | Path]) -> tuple[str, ...]:
-    """A list is taken too, and so are paths."""
+    """A list is taken too."""
     if isinstance(values, (str, Path)):
         raise DomainError(
             f"a Domain takes lists of packages and requirements, got {values!r}. Write [{str(values)!r}]."
         )
     return tuple(map(str, values))
+
+
+def _packages(values: Iterable[str | Path]) -> tuple[str, ...]:
+    """Paths are taken too: absolute, so that none of them looks like a name."""
+    if isinstance(values, (str, Path)):
+        return _texts(values)
+    return tuple(str(each.absolute()) if isinstance(each, Path) else each for each in values)
 
 
 def _a_class(_: object, attribute: Attribute[type], value: object) -> None:
@@ -100,7 +107,7 @@ class Domain:
     check: Check = field(kw_only=True, validator=_a_check)
     name: str = field(default="", kw_only=True)
     context: str = field(default="", kw_only=True)
-    packages: Sequence[str] = field(default=(), kw_only=True, converter=_texts)
+    packages: Sequence[str] = field(default=(), kw_only=True, converter=_packages)
     requirements: Sequence[str] = field(default=(), kw_only=True, converter=_texts, validator=_pinned)
     steps_per_turn: int = field(default=30, kw_only=True, validator=validators.ge(1))
     memory_bytes: int = field(default=512 << 20, kw_only=True, validator=validators.ge(1 << 20))

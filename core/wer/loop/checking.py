@@ -56,13 +56,13 @@ def demand_models(config: RunConfig, plugins: Plugins, *, writes: bool) -> None:
     """Refuse a run one of whose models can't be opened, for want of a key for example, before it has a folder.
 
     Args:
-        writes: Whether skills are written, so that the writer is asked too.
+        writes: Whether skills are written, so that the writers are asked too.
 
     Raises:
         WerError: Of whoever offers the model, with the remedy.
     """
     for each in (config, *configurations(config).values()):
-        writers = (writer_of(each) if writes else "", each.seed_writer, each.merge_writer)
+        writers = (writer_of(each), each.seed_writer, each.merge_writer) if writes else ()
         for spec in filter(None, (*each.executors, *writers, each.user_model)):
             provider = None if is_own(spec) else plugins.provider(spec)
             if provider is not None:

@@ -68,6 +68,19 @@ def render_skill_md(skill: Skill, metadata: Mapping[str, str] | None = None) -> 
     return f"---\n{front}---\n\n{skill.body}"
 
 
+def provenance(text: str) -> Mapping[str, str]:
+    """What `save_skill` wrote into a ``SKILL.md``'s ``metadata`` of where the skill is from.
+
+    Raises:
+        SkillError: It has no front matter that can be read.
+    """
+    match = _FRONT_MATTER.match(text)
+    metadata = _fields(match["yaml"], _FILE).get("metadata") if match else None
+    if not isinstance(metadata, Mapping):
+        return {}
+    return {key: metadata[key] for key in metadata if str(key).startswith("wer-")}
+
+
 def load_skill(path: Path) -> Skill:
     """Read a skill from its folder, with its scripts, or from a ``SKILL.md`` beside them.
 
