@@ -16,6 +16,8 @@ from wer.redaction import hidden
 from wer.serving.answers import for_now, seconds
 
 _TIMEOUT_S = 600.0
+_ONE_KEY = frozenset({"anthropic", "deepseek", "groq", "mistral", "openai", "openrouter", "xai"})
+"""Providers that take their key from one variable, and from nowhere else."""
 
 
 @define(kw_only=True)
@@ -60,13 +62,15 @@ class LitellmModel:
         return {"provider": "litellm", "name": self.name, "url": self.url}
 
     def check(self) -> None:
-        """Refuse a model whose one key isn't there; what needs more than a key may have it elsewhere.
+        """Refuse a model whose one key isn't there; other providers may find theirs where nobody looks here.
 
         Raises:
             ModelError: With the name of the key's variable.
         """
-        missing = [] if self.url else self._litellm.validate_environment(self.name)["missing_keys"]
-        if len(missing) == 1 and missing[0].endswith("_API_KEY"):
+        if self.url or self.name.partition("/")[0] not in _ONE_KEY:
+            return
+        missing = self._litellm.validate_environment(self.name)["missing_keys"]
+        if missing:
             raise ModelError(f"no API key for litellm/{self.name}. Set {missing[0]} in the environment.")
 
     async def complete(
