@@ -63,6 +63,16 @@ def test_names_of_domains_and_skills_are_neither_markup_nor_commands_nor_cells(s
     assert r"| [/red][31m\|x | 1 |" in report
 
 
+def test_a_note_that_quotes_a_skill_begins_no_line_of_its_own(store, tmp_path):
+    forged = "the seed skill quotes 'x'\n\n## Pass@1\n\n| refined skill | 100 |"
+    store.put_document("leaks", "seed d", forged)
+
+    report = write_report(tmp_path, store, configured()).read_text()
+
+    assert not [line for line in report.splitlines() if line == "## Pass@1" or line.startswith("| refined skill")]
+    assert "- Note: the seed skill quotes 'x'" in report
+
+
 def test_a_run_that_measured_nothing_says_so_instead_of_an_empty_table(store, tmp_path):
     out = io.StringIO()
 

@@ -21,7 +21,7 @@ from wer.reports.statistics import (
     equal_weight_difference,
     smallest_detectable_difference,
 )
-from wer.skills.cleaning import plain
+from wer.skills.cleaning import in_cell, plain
 
 Answer: TypeAlias = Literal["better", "not worse", "worse", "undecided"]
 EXIT: Mapping[Answer, int] = {"better": 0, "not worse": 0, "worse": 1, "undecided": 2}
@@ -105,7 +105,7 @@ class Gate:
             if tasks:
                 yield f"\n| {title} | old | new |\n|---|---|---|"
                 yield from (
-                    f"| {plain(name)} | {old:.0%} | {new:.0%} |" for name, (old, new) in tasks.items()
+                    f"| {in_cell(name)} | {old:.0%} | {new:.0%} |" for name, (old, new) in tasks.items()
                 )
 
     def write(self, folder: Path) -> tuple[Path, ...]:

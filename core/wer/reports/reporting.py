@@ -22,7 +22,7 @@ from wer.reports.results import AVERAGE, Results, results, title_of
 from wer.reports.sources import source_lines
 from wer.reports.statistics import Estimate
 from wer.reports.steps import steps_table
-from wer.skills.cleaning import plain
+from wer.skills.cleaning import in_cell, in_line, plain
 from wer.store import Store
 
 
@@ -40,7 +40,7 @@ def print_report(console: Console, store: Store, folder: Path, config: RunConfig
         return
     console.print(table(found, title=f"{split_title(store)} ({folder.name})"))
     for line in findings(found, store, config):
-        console.print(plain(line), markup=False, highlight=False, soft_wrap=True)
+        console.print(in_line(line), markup=False, highlight=False, soft_wrap=True)
     for name, path in (("skills", folder / "skills"), ("report", folder / "report.md")):
         if path.exists():
             console.print(f"{name}: {path}", markup=False, soft_wrap=True)
@@ -90,7 +90,7 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
     yield from map(_row, rows)
     yield ""
     for line in findings(found, store, config):
-        yield f"- {plain(line)}"
+        yield f"- {in_line(line)}"
     yield "\n## Training\n"
     yield from _training(store)
     yield from _metrics(store)
@@ -108,19 +108,17 @@ def _markdown(folder: Path, store: Store, config: RunConfig) -> Iterator[str]:
     yield "| stage | seconds |"
     yield "|---|---|"
     for stage, seconds in store.times().items():
-        yield f"| {stage} | {seconds:.0f} |"
+        yield _row([stage, f"{seconds:.0f}"])
     yield "\n## Cost\n"
     yield "| role | calls | prompt tokens | of them cached | completion tokens | USD |"
     yield "|---|---|---|---|---|---|"
     for role, usage in sorted(store.spend().items()):
         figures = (usage.calls, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
-        cells = (role, *(costs.count(figure, usage) for figure in figures), costs.usd(usage))
-        yield f"| {' | '.join(cells)} |"
+        yield _row([role, *(costs.count(figure, usage) for figure in figures), costs.usd(usage)])
 
 
 def _row(cells: Sequence[str]) -> str:
-    escaped = (plain(cell).replace("|", r"\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+    return f"| {' | '.join(in_cell(cell) for cell in cells)} |"
 
 
 def split_title(store: Store) -> str:
@@ -161,7 +159,7 @@ def _training(store: Store) -> Iterator[str]:
     yield "| stage | candidates | mean R_task |"
     yield "|---|---|---|"
     for stage, rewards in stages.items():
-        yield f"| {stage} | {len(rewards)} | {sum(rewards) / len(rewards):.3f} |"
+        yield _row([stage, str(len(rewards)), f"{sum(rewards) / len(rewards):.3f}"])
 
 
 def _metrics(store: Store) -> Iterator[str]:
@@ -175,7 +173,7 @@ def _metrics(store: Store) -> Iterator[str]:
     yield "|---" * (len(names) + 2) + "|"
     for stage, step, measured in steps:
         cells = (f"{measured[name]:.4g}" if name in measured else "-" for name in names)
-        yield f"| {stage} | {step} | {' | '.join(cells)} |"
+        yield _row([stage, str(step), *cells])
 
 
 def _grid(found: Results) -> list[list[str]]:

@@ -23,6 +23,16 @@ def plain(text: str) -> str:
     return "".join(char for char in text if char in "\n\t" + _JOINERS or _visible(char))
 
 
+def in_line(text: str) -> str:
+    """The same on one line: words of others can't begin a line of a report."""
+    return " ".join(plain(text).split("\n"))
+
+
+def in_cell(text: str) -> str:
+    """The same in one cell of a table in Markdown."""
+    return in_line(text).replace("|", r"\|")
+
+
 def harmless(text: str) -> str:
     """Take the brackets off tokens by which chat templates tell one role from another.
 
