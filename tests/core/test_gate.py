@@ -125,3 +125,36 @@ def test_the_exit_status_says_how_it_came_out(tmp_path, steps, status):
     assert (folder / "gate.xml").is_file()
     changed = json.loads((folder / "gate.json").read_text())
     assert all(task.startswith("bfcl/multi_turn_base_") for task in {**changed["broke"], **changed["mended"]})
+
+
+@pytest.mark.parametrize(("more", "status"), [((), 2), (("--no-regression", "5"), 0)])
+def test_a_skill_is_not_measured_against_itself(tmp_path, monkeypatch, capsys, more, status):
+    monkeypatch.chdir(tmp_path)
+    save_skill(Skill(name="s", description="S.", body=GOOD), tmp_path)
+
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "eval",
+                "s",
+                "--against",
+                "s/SKILL.md",
+                "--gate",
+                "--env",
+                "bfcl",
+                "--executor",
+                "openai/m",
+                *more,
+            ]
+        )
+
+    assert (ended.value.code or 0) == status
+    assert "the two skills are the same" in capsys.readouterr().out
+    assert not (tmp_path / "runs").exists()
+
+
+def test_too_few_tasks_are_named_however_large_the_difference():
+    few = decided(outcomes(4, 4, 4, 4), outcomes(0, 0, 0, 0))
+
+    assert few.answer == "undecided"
+    assert "With fewer than 7 tasks no difference can be told" in "\n".join(few.lines())

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from wer import plugins
+from wer.cli.options import Whole
 from wer.configuration import assigned_options, read
 from wer.conformance import Finding, Settings, check_name
 from wer.conformance.checks import UNREACHED
@@ -35,7 +36,7 @@ def check(
             help="Model to check, provider/name[@url]; or the weights' folder that an optimizer trains."
         ),
     ] = "",
-    tasks: Annotated[int, Parameter(help="Tasks a domain that episodes are tried on.")] = 3,
+    tasks: Annotated[Whole, Parameter(help="Tasks a domain that episodes are tried on.")] = 3,
     config: Annotated[
         Path | None, Parameter(help="A wer.toml, for the part's table. Default: ./wer.toml when it exists.")
     ] = None,

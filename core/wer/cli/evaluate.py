@@ -73,6 +73,7 @@ def evaluate(
     found = plugins.load()
     if resume is None:
         asked = _asked(skill, against, split, aa, no_regression, gate)
+        _leave_if_equal(asked)
         config = _resolved(asked, settings, trials)
         folder = None
     elif skill or against or aa or gate or split != "test" or (no_regression, trials) != (None, None):
@@ -133,6 +134,14 @@ def _asked(
         no_regression=no_regression,
         gate=gate,
     )
+
+
+def _leave_if_equal(asked: Asked) -> None:
+    """Of two skills with the same content nothing is measured: neither is better or worse."""
+    if asked.skill is None or asked.against is None or asked.skill.id != asked.against.id:
+        return
+    Console().print("the two skills are the same: there is nothing to measure")
+    raise SystemExit(EXIT["undecided"] if asked.gate and asked.no_regression is None else 0)
 
 
 def _resolved(asked: Asked, settings: Settings, trials: int | None) -> RunConfig:

@@ -14,7 +14,7 @@ from wer.loop.domains import domains, environments
 from wer.loop.roles import concurrency
 from wer.plugins import Plugins
 from wer.reports.forecast import ASSUMPTIONS, Forecast, Plan, demand_possible, forecast, total
-from wer.reports.statistics import smallest_detectable_difference
+from wer.reports.statistics import fewest_tasks, smallest_detectable_difference
 
 
 def foresee(
@@ -69,6 +69,13 @@ def print_forecast(console: Console, config: RunConfig, ahead: Forecast, at_once
         highlight=False,
     )
     if not ahead.measured:
+        return
+    if ahead.measured < fewest_tasks(0.05):
+        console.print(
+            f"  {ahead.measured} measured tasks x {ahead.trials} trials: with fewer than {fewest_tasks(0.05)} tasks no "
+            "difference can be told from noise, however large (5 % level)",
+            highlight=False,
+        )
         return
     smallest = smallest_detectable_difference(ahead.measured, ahead.trials)
     console.print(

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from wer import folders
-from wer.cli.options import Runs
+from wer.cli.options import Runs, Whole
 from wer.errors import WerError
 from wer.extras import remedy
 
@@ -21,7 +21,7 @@ from wer.extras import remedy
 def view(
     run: str | None = None,
     *,
-    port: Annotated[int, Parameter(help="Of 127.0.0.1. Default: any that is free.")] = 0,
+    port: Annotated[Whole, Parameter(help="Of 127.0.0.1. Default: any that is free.")] = 0,
     open_: Annotated[
         bool,
         Parameter(name="--open", help="Open the page in the browser of this machine.", negative="--no-open"),

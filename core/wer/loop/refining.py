@@ -60,6 +60,7 @@ async def refine(
         total = len(states) * settings.k * settings.n * len(run.config.executors)
         run.display.stage(f"{label}, round {round_ + 1}", total)
         groups = await _propose(run, optimizer, states, stage)
+        _tell_unreadable(run, f"{label}, round {round_ + 1}", [each for group in groups for each in group])
         evaluate = run.evaluation(stage, n=settings.n, phase=run.config.training.phases - 1)
         pairs = [
             (state, candidate) for state, group in zip(states, groups, strict=True) for candidate in group
@@ -94,6 +95,15 @@ async def _propose(
     else:
         await together(write([state]) for state in missing)
     return [run.store.group(stage, state.id) for state in states]
+
+
+def _tell_unreadable(run: Run, stage: str, candidates: Sequence[Candidate]) -> None:
+    """Say when a writer keeps so little to the format that nothing can come of it."""
+    lost = [each.problem for each in candidates if each.skill is None]
+    if 2 * len(lost) > len(candidates):
+        run.display.say(
+            f"{stage}: {len(lost)} of {len(candidates)} revisions have no skill that can be read ({lost[0]})"
+        )
 
 
 def _advance(chain: Chain, experiences: Sequence[Experience]) -> Chain:

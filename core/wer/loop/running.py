@@ -50,12 +50,19 @@ async def run_protocol(run: Run) -> None:
     conditions = run.config.evaluation.conditions
     optimizer = run.optimizer()  # made first, so that wrong settings are found before anything is paid
     try:
-        start = await begin(run, optimizer)
+        drafted = not run.config.seed_skill
+        start = await begin(run, optimizer, perfect_will_do=drafted)
         skills: dict[str, Mapping[str, Skill]] = {}
         if "none" in conditions:
             skills["none"] = {domain.name: NO_SKILL for domain in run.domains}
         if "seed" in conditions:
             skills["seed"] = await merge_all(run, start.scanned, "seed")
+        if drafted and all(task.share == 1.0 for task in start.all):
+            run.display.say(
+                "every rollout with the drafted skills passed: nothing is left to learn, they are measured"
+            )
+            skills["refined"] = await merge_all(run, start.scanned, "seed")
+            conditions = ()
         if "untrained" in conditions and optimizer.learns:
             skills["untrained"] = await refine_all(run, optimizer, start, "untrained")
         if "refined" in conditions:
@@ -126,19 +133,20 @@ def best_so_far(start: Start, experiences: Sequence[Experience]) -> Start:
     )
 
 
-async def begin(run: Run, *optimizers: Optimizer) -> Start:
+async def begin(run: Run, *optimizers: Optimizer, perfect_will_do: bool = False) -> Start:
     """Scan the training tasks without a skill, write the seed skills, scan with them, and look for something to learn.
 
     Args:
         optimizers: Those that go on from here.
+        perfect_will_do: Whether seed skills with which every rollout passes are a result.
 
     Raises:
-        WerError: Every rollout with the seed skills passed; or none did, and each optimizer compares
+        WerError: Every rollout with the seed skills passed, and that won't do; or none did, and each optimizer compares
             rollouts alone.
     """
     start = await seeded(run)
     imitates = any(isinstance(each, Imitating) and each.imitates for each in optimizers)
-    demand_signal(start.all, failures_teach=imitates)
+    demand_signal(start.all, failures_teach=imitates, perfect_will_do=perfect_will_do)
     return start
 
 

@@ -152,11 +152,14 @@ def counts(scanned: Sequence[Scanned]) -> str:
     return f"{passed}/{total} rollouts passed; of {len(scanned)} tasks {always} always, {mixed} mixed, {never} never"
 
 
-def demand_signal(scanned: Sequence[Scanned], *, failures_teach: bool = False) -> None:
+def demand_signal(
+    scanned: Sequence[Scanned], *, failures_teach: bool = False, perfect_will_do: bool = False
+) -> None:
     """Stop a run that can't learn: every rollout passed, or none did.
 
     Args:
         failures_teach: Whether something is learnt where nothing passed.
+        perfect_will_do: Whether it is a result that every rollout passed.
 
     Raises:
         WerError: With the counts and the remedy.
@@ -167,7 +170,7 @@ def demand_signal(scanned: Sequence[Scanned], *, failures_teach: bool = False) -
             f"no rollout passed ({counts(scanned)}), so no comparison can teach anything. Use a stronger executor, "
             "easier tasks (for BFCL: --set environment.bfcl.max_turns=1), or look at a trajectory with wer show."
         )
-    if shares == {1.0}:
+    if shares == {1.0} and not perfect_will_do:
         raise WerError(
             f"every rollout passed ({counts(scanned)}), so there is nothing to improve. Use harder tasks or a "
             "weaker executor."

@@ -19,6 +19,7 @@ from wer.reports.statistics import (
     Difference,
     Outcomes,
     equal_weight_difference,
+    fewest_tasks,
     smallest_detectable_difference,
 )
 from wer.skills.cleaning import in_cell, plain
@@ -96,7 +97,13 @@ class Gate:
             f"{self.difference.p:.2g}), paired over {self.difference.tasks} tasks x {self.trials} trials; look "
             f"{self.looks} of {self.rule.looks}, error rate {100 * self.rule.error:g} % over all looks."
         )
-        if self.answer == "undecided":
+        few = self.difference.tasks < fewest_tasks(self.rule.error / self.rule.looks)
+        if self.answer == "undecided" and few:
+            yield (
+                f"With fewer than {fewest_tasks(self.rule.error / self.rule.looks)} tasks no difference can be told at "
+                "this error rate, however large: add tasks to the split."
+            )
+        elif self.answer == "undecided":
             yield (
                 f"A gain below about {100 * self.detectable:.0f} points can't be told from noise with so many tasks "
                 "and trials (80 % power)."

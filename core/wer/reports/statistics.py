@@ -276,6 +276,11 @@ def smallest_detectable_difference(
     return min(1.0, (c + root) / (2 * (tasks + c)))
 
 
+def fewest_tasks(error: float) -> int:
+    """With fewer tasks no paired comparison is below this error rate: of 2^n signs two are as extreme as the data."""
+    return math.ceil(math.log2(2 / error))
+
+
 def _checked(outcomes: Outcomes) -> Outcomes:
     if not outcomes:
         raise ValueError("an estimate needs at least one task")

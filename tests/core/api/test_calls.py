@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from support.mock_bfcl import serving
+from support.mock_bfcl import reply, serving
 from support.mock_openai import MockOpenAI
 from support.tickets import EXAMPLE, writer
 
@@ -372,3 +372,29 @@ def test_a_call_shows_every_word_that_it_takes():
 
     assert {"env", "skill", "rounds", "executor", "budget", "resume"} <= set(shown.parameters)
     assert wer.refine.__name__ == "refine"
+
+
+def test_drafts_with_which_everything_passes_are_measured_and_kept(words, tmp_path):
+    def able(task, skill, seed):
+        return wer.Outcome("Done.", state={"done": bool(skill)})
+
+    words |= {"executor": able, "check": lambda task, end: end.state.get("done", False)}
+
+    run = wer.refine(**words)
+
+    assert run.best.estimate.mean == 1.0
+    assert run.best.save(tmp_path / "kept")
+
+
+def test_a_writer_whose_answers_have_no_skill_is_told(words, capsys):
+    def mute(body):
+        return reply({"role": "assistant", "content": "I would look first."}, "stop")
+
+    with serving(MockOpenAI(default=mute)) as mock:
+        wer.refine(
+            **{**words, "progress": True, "writer": f"openai/mock@{mock.url}"},
+            skill=save_skill(PLAIN, words["runs"].parent),
+        )
+
+    printed = " ".join("".join(capsys.readouterr()).split())
+    assert "revisions have no skill that can be read" in printed
