@@ -18,8 +18,9 @@ from wer.errors import WerError
 
 _HELP = """Write, Execute, Refine: make the written skill of a tool-using agent better, from verified execution.
 
-    Try `wer run --env bfcl --backend grpo --preset cpu` for the whole loop on this machine, without a key or a GPU,
-    and `wer doctor` when something is missing."""
+    Begin with `wer demo`, ten seconds of a recorded run, and `wer init` for tasks of your own. `wer run --env bfcl
+    --backend grpo --preset cpu` is the whole loop on this machine, without a key or a GPU, in a quarter of an hour;
+    `wer doctor` says when something is missing."""
 
 COMMANDS = {
     "init": ("wer.cli.init:init", "Write a start for tasks and a check of your own."),
