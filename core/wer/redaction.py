@@ -15,6 +15,8 @@ _NAME = re.compile(
     r"(^|[_-])(api_?keys?|keys?|secrets?|passw(or)?d|pass|token|auth|authorization|credentials?|cookie)$",
     re.IGNORECASE,
 )
+_NAME_OF_VARIABLE = re.compile(r"[A-Z]+(_[A-Z0-9]+)+")
+"""The name of an environment variable, as settings have it in the place of a secret."""
 _CREDENTIAL = re.compile(
     r"(^|[_-])(api_?keys?|secrets?|secret_key|passw(or)?d|(access|auth|bearer|api)_?token|authorization|credentials?)$",
     re.IGNORECASE,
@@ -58,7 +60,12 @@ def secrets(value: Json, where: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, Mapping):
         for key, part in value.items():
             place = f"{where}.{redacted(key)}" if where else str(redacted(key))
-            if isinstance(part, str) and part and _CREDENTIAL.search(key):
+            if (
+                isinstance(part, str)
+                and part
+                and _CREDENTIAL.search(key)
+                and not _NAME_OF_VARIABLE.fullmatch(part)
+            ):
                 yield place, "a secret by its name"
             yield from secrets(key, place)
             yield from secrets(part, place)

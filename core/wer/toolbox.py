@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import keyword
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, Optional, Union
@@ -129,7 +130,10 @@ class Tools(Mapping[str, Callable[..., Any]]):
 def _table(arguments: str | JsonObject | None) -> tuple[JsonObject, str]:
     """Read arguments, or say what is wrong with them."""
     if isinstance(arguments, Mapping):
-        return dict(arguments), ""
+        try:
+            arguments = json.dumps(dict(arguments), allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            return {}, f"Error: the arguments are no JSON: {error}"
     if not (arguments is None or isinstance(arguments, str)):
         return {}, "Error: the arguments are no JSON object"
     try:

@@ -27,11 +27,15 @@ def read_usage(usage: Json) -> Usage:
     Raises:
         AgentError: It is something else.
     """
-    if usage is None or isinstance(usage, Usage):
-        return usage or UNTOLD
-    table = usage if isinstance(usage, Mapping) else getattr(usage, "__dict__", None)
-    known = {key: table[key] for key in _COUNTS if isinstance(table.get(key), int)} if table else {}
-    usd = table.get("usd") if table else None
+    if usage is None or (isinstance(usage, Usage) and usage.untold):
+        return UNTOLD
+    told: Mapping[str, Any] = (
+        usage
+        if isinstance(usage, Mapping)
+        else {name: getattr(usage, name, None) for name in (*_COUNTS, "usd")}
+    )
+    known: dict[str, int] = {key: told[key] for key in _COUNTS if isinstance(told.get(key), int)}
+    usd = told.get("usd")
     fine = known.keys() >= {"prompt_tokens", "completion_tokens"} and min(known.values()) >= 0
     if not fine or not (usd is None or (isinstance(usd, (int, float)) and 0 <= usd < float("inf"))):
         raise AgentError(

@@ -158,3 +158,31 @@ def test_too_few_tasks_are_named_however_large_the_difference():
 
     assert few.answer == "undecided"
     assert "With fewer than 7 tasks no difference can be told" in "\n".join(few.lines())
+
+
+@pytest.mark.parametrize("points", ["nan", "inf", "-5", "500"])
+def test_a_regression_that_is_no_share_is_refused_before_anything_is_made(
+    tmp_path, monkeypatch, capsys, points
+):
+    monkeypatch.chdir(tmp_path)
+    for name, body in (("new", GOOD), ("old", DRAFT)):
+        save_skill(Skill(name=name, description="S.", body=body), tmp_path)
+
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "eval",
+                "new",
+                "--against",
+                "old",
+                f"--no-regression={points}",
+                "--env",
+                "bfcl",
+                "--executor",
+                "o/m",
+            ]
+        )
+
+    assert ended.value.code == 2
+    assert "is no rule" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()

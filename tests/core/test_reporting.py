@@ -69,7 +69,9 @@ def test_a_note_that_quotes_a_skill_begins_no_line_of_its_own(store, tmp_path):
 
     report = write_report(tmp_path, store, configured()).read_text()
 
-    assert not [line for line in report.splitlines() if line == "## Pass@1" or line.startswith("| refined skill")]
+    assert not [
+        line for line in report.splitlines() if line == "## Pass@1" or line.startswith("| refined skill")
+    ]
     assert "- Note: the seed skill quotes 'x'" in report
 
 

@@ -79,6 +79,7 @@ def test_what_only_looks_like_a_secret_is_no_secret():
         "key": "name",
         "api_key": "",
         "text": "write to me@example.com",
+        "headers": {"Authorization": "MY_AGENT_AUTH"},
     }
 
     assert list(secrets(harmless)) == []

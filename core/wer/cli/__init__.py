@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -83,6 +84,9 @@ def main(words: Sequence[str] | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(141)
         _complain(console, f"wer: {error}. Check the path, permissions and space.")
+        sys.exit(2)
+    except Exception:  # a defect, of ours or of a plugin: never the 1 by which a gate says "worse"
+        traceback.print_exc()
         sys.exit(2)
     except KeyboardInterrupt as interrupt:
         console.print(f"wer: interrupted{f': {interrupt}' if interrupt.args else ''}", markup=False)

@@ -158,4 +158,4 @@ def verdict(answer: Any, task_id: str) -> Verdict:
             "(number, text), or a wer.Verdict."
         )
     lines = tuple(line for line in text.splitlines() if line.strip())
-    return Verdict(score=float(score), passed=score >= 1, diagnostics=lines)
+    return Verdict(score=float(score), passed=float(score) >= 1, diagnostics=lines)

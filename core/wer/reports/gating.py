@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 from attrs import asdict, field, frozen, validators
 
+from wer.errors import ConfigError
 from wer.reports.statistics import (
     Difference,
     Outcomes,
@@ -42,6 +43,12 @@ class Rule:
     looks: int = field(default=3, validator=validators.ge(1))
     error: float = field(default=0.05, validator=[validators.gt(0), validators.lt(1)])
     margin: float | None = field(default=None)
+
+    def __attrs_post_init__(self) -> None:
+        if self.margin is not None and not 0 <= self.margin < 1:
+            raise ConfigError(
+                f"no regression of {100 * self.margin:g} points of Pass@1 is no rule; give 0 to below 100, such as 5."
+            )
 
     def answer(self, pairs: Sequence[tuple[Outcomes, Outcomes]], *, last: bool) -> tuple[Answer, Difference]:
         """Look once.

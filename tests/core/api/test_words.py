@@ -4,7 +4,13 @@ from wer.api.words import Budget, configured
 
 
 def test_settings_reach_what_has_a_word_of_its_own_too():
-    given = {"executor": "openai/m", "seed": 3, "writer": "openai/w", "evaluation.trials": 5, "budget.max_tokens": 7}
+    given = {
+        "executor": "openai/m",
+        "seed": 3,
+        "writer": "openai/w",
+        "evaluation.trials": 5,
+        "budget.max_tokens": 7,
+    }
 
     config = configured(["bfcl"], {"set": given}, {"evaluation.trials": None})
 

@@ -4,6 +4,7 @@ import sys
 import time
 from contextlib import suppress
 
+import numpy
 import pytest
 
 from wer.domain import checking
@@ -45,13 +46,17 @@ def test_a_check_sees_the_task_as_it_was_written_and_the_end_of_the_episode():
         (False, Verdict(score=0.0, passed=False)),
         (1, Verdict(score=1.0, passed=True)),
         (0.5, Verdict(score=0.5, passed=False)),
+        (numpy.float64(1.0), Verdict(score=1.0, passed=True)),
         ((0.5, "half\n\nof it"), Verdict(score=0.5, passed=False, diagnostics=("half", "of it"))),
         ((True, ""), Verdict(score=1.0, passed=True)),
         (Verdict(score=0.9, passed=True), Verdict(score=0.9, passed=True)),
     ],
 )
 def test_what_a_check_answers_becomes_a_verdict(answer, verdict):
-    assert judged(lambda task, end: answer) == verdict
+    found = judged(lambda task, end: answer)
+
+    assert found == verdict
+    assert type(found.passed) is bool
 
 
 @pytest.mark.parametrize("answer", [None, "yes", math.nan, math.inf, 1.5, -0.1, (0.5, None), (0.5,), 1j, []])

@@ -472,6 +472,14 @@ async def test_usage_is_what_the_agent_says_and_else_unknown():
     assert untold == [silently.usage] == [UNTOLD]
 
 
+@pytest.mark.parametrize(
+    "usage", [Usage(prompt_tokens=-1000, completion_tokens=1), Usage(usd=float("nan")), {"prompt_tokens": -1}]
+)
+async def test_a_usage_that_can_not_be_is_refused_whoever_made_the_record(usage):
+    with pytest.raises(AgentError, match="expected prompt_tokens and completion_tokens"):
+        await settle(lambda task, skill, seed: Outcome("x", usage=usage))
+
+
 async def test_a_turn_that_says_nothing_of_its_usage_leaves_the_rollout_unknown_once():
     charged: list[Usage] = []
 
