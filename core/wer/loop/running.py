@@ -34,6 +34,11 @@ class Start:
         """The scan of all domains, in their order: a phase trains one policy on all of them."""
         return tuple(task for tasks in self.scanned.values() for task in tasks)
 
+    @property
+    def perfect(self) -> bool:
+        """Whether every rollout of every task passed."""
+        return all(task.share == 1.0 for task in self.all)
+
     def shown(self, shown: Shown) -> Start:
         """As an optimizer sees it: once, or what was flipped would be flipped back."""
         return Start(
@@ -50,23 +55,23 @@ async def run_protocol(run: Run) -> None:
     conditions = run.config.evaluation.conditions
     optimizer = run.optimizer()  # made first, so that wrong settings are found before anything is paid
     try:
-        drafted = not run.config.seed_skill
-        start = await begin(run, optimizer, perfect_will_do=drafted)
+        start = await begin(run, optimizer, perfect_will_do=not run.config.seed_skill)
         skills: dict[str, Mapping[str, Skill]] = {}
         if "none" in conditions:
             skills["none"] = {domain.name: NO_SKILL for domain in run.domains}
         if "seed" in conditions:
             skills["seed"] = await merge_all(run, start.scanned, "seed")
-        if drafted and all(task.share == 1.0 for task in start.all):
+        if start.perfect:
             run.display.say(
                 "every rollout with the drafted skills passed: nothing is left to learn, they are measured"
             )
-            skills["refined"] = await merge_all(run, start.scanned, "seed")
-            conditions = ()
-        if "untrained" in conditions and optimizer.learns:
+        elif "untrained" in conditions and optimizer.learns:
             skills["untrained"] = await refine_all(run, optimizer, start, "untrained")
         if "refined" in conditions:
-            skills["refined"] = await search(run, optimizer, start)
+            kept = (
+                merge_all(run, start.scanned, "refined") if start.perfect else search(run, optimizer, start)
+            )
+            skills["refined"] = await kept
     finally:
         await optimizer.close()
     publish(run, skills)
